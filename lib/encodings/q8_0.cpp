@@ -1,0 +1,18 @@
+#include "encodings/q8_0.hpp"
+
+#include "encodings/scales.hpp"
+
+namespace ml {
+
+void decode_row_q8_0(const TensorView& view, std::uint64_t row, std::span<float> out) {
+  const std::uint64_t n_blocks = view.cols / kBlock;
+  const std::byte* quants = view.data.data() + row * view.cols;
+  for (std::uint64_t b = 0; b < n_blocks; ++b) {
+    const float d = load_scale(view, row * n_blocks + b);
+    for (std::uint64_t j = 0; j < kBlock; ++j) {
+      out[b * kBlock + j] = static_cast<float>(static_cast<std::int8_t>(quants[b * kBlock + j])) * d;
+    }
+  }
+}
+
+}  // namespace ml

@@ -1,0 +1,169 @@
+#pragma once
+
+#include <ml/encoding.hpp>
+#include <ml/status.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ml {
+
+enum class RopeType : std::uint8_t { plain, llama3, linear, yarn };
+enum class RopeLayout : std::uint8_t { interleaved, rotate_half };  ///< pairs (2i, 2i+1), or (i, i + rot_dim / 2)
+enum class Activation : std::uint8_t { silu, gelu_tanh };
+enum class LayerKind : std::uint8_t { attention, gated_delta };
+
+/// Rotary position embedding (mlb(5), RoPE). Fields that a type does not use are 0.
+struct RopeDesc {
+  RopeType type = RopeType::plain;
+  RopeLayout layout = RopeLayout::interleaved;
+  float theta = 10000.0f;
+  float factor = 0;            ///< llama3, linear, yarn
+  float low_freq_factor = 0;   ///< llama3; yarn: beta_fast
+  float high_freq_factor = 0;  ///< llama3; yarn: beta_slow
+  std::uint32_t orig_max_seq = 0;
+  float attn_factor = 0;       ///< yarn: multiplies cos and sin
+  float local_theta = 0;       ///< base of the layers with local_rope
+  std::uint32_t rot_dim = 0;   ///< leading dimensions of a head that rotate; always set (head_dim when all do)
+};
+
+/// Gated delta rule (mlb(5), LINEAR ATTENTION); all 0 when the model has no such layer.
+struct GatedDeltaDesc {
+  std::uint32_t k_heads = 0;
+  std::uint32_t v_heads = 0;
+  std::uint32_t k_dim = 0;
+  std::uint32_t v_dim = 0;
+  std::uint32_t conv = 0;  ///< taps of the causal convolution
+
+  std::uint64_t n_channels() const { return 2ull * k_heads * k_dim + std::uint64_t(v_heads) * v_dim; }
+  std::uint64_t n_values() const { return std::uint64_t(v_heads) * v_dim; }
+};
+
+struct LayerDesc {
+  LayerKind kind = LayerKind::attention;
+  bool windowed = false;    ///< attends to the last ModelDesc::sliding_window positions only
+  bool local_rope = false;  ///< rotates with RopeDesc::local_theta, unscaled
+  bool no_rope = false;     ///< leaves queries and keys unrotated
+};
+
+/// The meaning of a model, whatever file it came from. All values are resolved: no "0 means default",
+/// except the factors, which say so.
+struct ModelDesc {
+  std::uint32_t dim = 0;
+  std::uint32_t n_heads = 0;
+  std::uint32_t n_kv_heads = 0;
+  std::uint32_t head_dim = 0;
+  std::uint32_t hidden_dim = 0;
+  std::uint32_t vocab = 0;
+  std::uint32_t max_seq = 0;
+  float norm_eps = 0;
+  bool shared_classifier = false;
+  RopeDesc rope = {};
+  std::uint32_t sliding_window = 0;  ///< positions, itself included; 0 when no layer has one
+  Activation activation = Activation::silu;
+  bool qkv_bias = false;
+  bool qk_norm = false;
+  bool post_norms = false;
+  bool attn_gate = false;
+  float embed_scale = 0;    ///< 0: none
+  float attn_scale = 0;     ///< 0: 1 / sqrt(head_dim)
+  float attn_softcap = 0;   ///< 0: none
+  float final_softcap = 0;  ///< 0: none
+  GatedDeltaDesc linear = {};
+  std::vector<LayerDesc> layers = {};
+
+  std::uint32_t n_layers() const { return static_cast<std::uint32_t>(layers.size()); }
+  std::uint32_t q_dim() const { return n_heads * head_dim; }
+  std::uint32_t kv_dim() const { return n_kv_heads * head_dim; }
+};
+
+/// What a tensor is for. The names are those of mlb(5), BODY.
+enum class Role : std::uint8_t {
+  tok_emb,
+  attn_norm, wq, wk, wv, wo, wg, bq, bk, bv, q_norm, k_norm,
+  lqkv, lz, lb, la, lconv, dt_bias, a_log, lnorm, lout,
+  ffn_norm, w1, w2, w3, post_attn_norm, post_ffn_norm,
+  final_norm, wcls,
+};
+inline constexpr std::size_t kRoles = static_cast<std::size_t>(Role::wcls) + 1;
+
+/// @return "wq", "attn_norm", ...
+ML_API std::string_view role_name(Role role);
+
+/// The layer of a tensor that belongs to none.
+inline constexpr std::uint32_t kNoLayer = UINT32_MAX;
+
+/// One tensor of an open model.
+struct Tensor {
+  Role role = Role::tok_emb;
+  std::uint32_t layer = kNoLayer;
+  std::string name = {};  ///< as its file calls it ("model.layers.0.self_attn.q_proj.weight"), or "layers.0.wq"
+  TensorView view = {};
+};
+
+/// @return "layers.3.wq", "tok_emb": the name of a role in formats that store none
+ML_API std::string tensor_name(Role role, std::uint32_t layer);
+
+/// Shape that `desc` gives a tensor: {rows, cols}; vectors have one row. {0, 0} when the model has no such tensor.
+struct Shape {
+  std::uint64_t rows = 0;
+  std::uint64_t cols = 0;
+  friend bool operator==(const Shape&, const Shape&) = default;
+};
+ML_API Shape role_shape(const ModelDesc& desc, Role role);
+
+/// @return the roles of one layer of that kind, in the order of mlb(5), BODY
+ML_API std::vector<Role> layer_roles(const ModelDesc& desc, const LayerDesc& layer);
+
+/// True for weight matrices (which may be quantized), false for vectors and lconv (always float32 in .mlb).
+ML_API bool is_matrix(Role role);
+
+struct OpenOptions {
+  /// Skips the pass over all Q8_0 quants (no byte may be -128). Only for files that were checked before.
+  bool trust = false;
+};
+
+/// An open model: its meaning, its tensors, and the memory they lie in.
+class ML_API Model {
+ public:
+  /// What keeps the views alive: mapped files, buffers.
+  using Storage = std::shared_ptr<const void>;
+
+  /// Opens a model, checks all of it, and maps its tensors without copying.
+  ///
+  /// @param path   a .mlb file or a model folder; "-" reads standard input into memory
+  /// @return       the model; its views stay valid while it or a copy lives
+  /// @error io     cannot open or read; os_errno says why
+  /// @error format bytes break the format; offset is the first wrong byte
+  /// @error shape  a dimension is zero, too large, or does not divide as it must
+  /// @cost         header and directory, plus one pass over Q8_0 quants unless options.trust
+  /// @source       mlb(5), VALIDATION
+  static Result<Model> open(const std::string& path, const OpenOptions& options = {});
+
+  /// Puts a model together from parts; for format readers and tests. Checks that every tensor that `desc`
+  /// implies is there once, with its shape.
+  static Result<Model> assemble(ModelDesc desc, std::vector<Tensor> tensors, std::vector<Storage> storage);
+
+  const ModelDesc& desc() const { return desc_; }
+  std::span<const Tensor> tensors() const { return tensors_; }
+
+  /// @return the tensor, or null when the model has none
+  const Tensor* find(Role role, std::uint32_t layer = kNoLayer) const;
+
+  /// Bytes of all tensors as stored.
+  std::uint64_t n_bytes() const;
+  /// Weights of all tensors.
+  std::uint64_t n_weights() const;
+
+ private:
+  ModelDesc desc_;
+  std::vector<Tensor> tensors_;
+  std::vector<Storage> storage_;
+  std::vector<std::uint32_t> index_;  // role, or (layer + 1) * kRoles + role -> tensor + 1
+};
+
+}  // namespace ml

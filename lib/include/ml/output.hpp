@@ -1,0 +1,51 @@
+#pragma once
+
+#include <ml/export.hpp>
+#include <ml/status.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ml {
+
+struct OutputOptions {
+  bool force = false;       ///< replace an existing file
+  bool binary = true;       ///< refuse a terminal as standard output
+  std::vector<std::string> inputs = {};  ///< writing over one of these (same inode) is refused
+};
+
+/// A file that is either complete under its name or not there at all.
+///
+/// Writes go to a temporary file in the target's folder; commit() flushes it to disk and renames it. Without a
+/// commit (an error, an exception, a signal) nothing is left and an older file stays as it was.
+/// "-" is standard output: written as it comes, checked at commit.
+class ML_API OutputFile {
+ public:
+  /// @error io   the folder is missing or not writable; the file exists and !force
+  /// @error arg  the output is one of the inputs; binary output to a terminal
+  static Result<OutputFile> create(const std::string& path, const OutputOptions& options = {});
+
+  OutputFile(OutputFile&&) noexcept;
+  OutputFile& operator=(OutputFile&&) noexcept;
+  ~OutputFile();
+
+  /// Appends bytes (buffered). @error io
+  Result<void> write(std::span<const std::byte> bytes);
+  /// Appends n zero bytes. @error io
+  Result<void> write_zeros(std::uint64_t n);
+  /// Bytes written so far.
+  std::uint64_t position() const;
+  /// Makes the file appear under its name. Nothing can be written after it. @error io
+  Result<void> commit();
+
+ private:
+  struct Impl;
+  explicit OutputFile(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ml

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <ml/model.hpp>
+#include <ml/status.hpp>
+#include <ml/target.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+namespace ml {
+
+/// What quantized matrices are multiplied with: activations quantized to Q8_0 blocks, or float32.
+enum class Activations : std::uint8_t { q8, f32 };
+enum class KvType : std::uint8_t { f32, f16 };
+
+struct SessionOptions {
+  std::uint32_t ctx = 0;      ///< positions the KV cache holds; 0: the model's max_seq, at most 4096
+  std::uint32_t batch = 512;  ///< prompt tokens a pass; never changes a bit of the result
+  Activations activations = Activations::q8;
+  KvType kv = KvType::f16;
+  unsigned threads = 0;  ///< 0: available_threads(); never changes a bit of the result
+  Target target = Target::best;
+};
+
+/// Receives the logits of one position: vocab floats, valid during the call. Positions come in order.
+using LogitsSink = std::function<void(std::uint32_t position, std::span<const float> logits)>;
+
+/// One sequence running through a model: its KV cache and scratch memory. Not thread-safe; use one a sequence.
+class ML_API Session {
+ public:
+  /// @error unsupported  the model uses a feature that the runtime lacks; the message names it
+  /// @error limit        ctx is over the model's max_seq
+  /// @error nomem
+  static Result<Session> create(const Model& model, const SessionOptions& options = {});
+
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();
+
+  /// Appends tokens to the sequence.
+  ///
+  /// @param tokens  ids below vocab, at least one
+  /// @return        logits of the last token, vocab floats, valid until the next call
+  /// @error limit   the context is full
+  /// @error arg     a token is not below vocab
+  Result<std::span<const float>> eval(std::span<const std::uint32_t> tokens);
+
+  /// The same, with the logits of every token.
+  Result<void> eval(std::span<const std::uint32_t> tokens, const LogitsSink& sink);
+
+  /// Forgets all tokens.
+  void reset();
+
+  std::uint32_t position() const;  ///< tokens so far
+  std::uint32_t ctx() const;
+  std::uint64_t kv_bytes() const;       ///< KV cache
+  std::uint64_t scratch_bytes() const;  ///< everything else the session allocated
+
+ private:
+  struct Impl;
+  explicit Session(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ml

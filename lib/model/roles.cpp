@@ -1,0 +1,121 @@
+#include <ml/model.hpp>
+
+#include <fmt/format.h>
+
+#include <array>
+#include <initializer_list>
+
+namespace ml {
+
+namespace {
+
+constexpr std::array<std::string_view, kRoles> kNames{
+    "tok_emb",  "attn_norm", "wq",      "wk",     "wv",        "wo",    "wg",       "bq",    "bk", "bv",
+    "q_norm",   "k_norm",    "lqkv",    "lz",     "lb",        "la",    "lconv",    "dt_bias", "A_log",
+    "lnorm",    "lout",      "ffn_norm", "w1",    "w2",        "w3",    "post_attn_norm",
+    "post_ffn_norm", "final_norm", "wcls",
+};
+
+}  // namespace
+
+std::string_view role_name(Role role) { return kNames[static_cast<std::size_t>(role)]; }
+
+std::string tensor_name(Role role, std::uint32_t layer) {
+  return layer == kNoLayer ? std::string(role_name(role)) : fmt::format("layers.{}.{}", layer, role_name(role));
+}
+
+Shape role_shape(const ModelDesc& desc, Role role) {
+  const GatedDeltaDesc& linear = desc.linear;
+  const auto when = [](bool present, std::uint64_t rows, std::uint64_t cols) { return present ? Shape{rows, cols} : Shape{}; };
+  switch (role) {
+    case Role::tok_emb: return {desc.vocab, desc.dim};
+    case Role::wcls: return when(!desc.shared_classifier, desc.vocab, desc.dim);
+    case Role::attn_norm:
+    case Role::ffn_norm:
+    case Role::final_norm: return {1, desc.dim};
+    case Role::post_attn_norm:
+    case Role::post_ffn_norm: return when(desc.post_norms, 1, desc.dim);
+    case Role::wq: return {desc.q_dim(), desc.dim};
+    case Role::wg: return when(desc.attn_gate, desc.q_dim(), desc.dim);
+    case Role::wk:
+    case Role::wv: return {desc.kv_dim(), desc.dim};
+    case Role::wo: return {desc.dim, desc.q_dim()};
+    case Role::bq: return when(desc.qkv_bias, 1, desc.q_dim());
+    case Role::bk:
+    case Role::bv: return when(desc.qkv_bias, 1, desc.kv_dim());
+    case Role::q_norm:
+    case Role::k_norm: return when(desc.qk_norm, 1, desc.head_dim);
+    case Role::w1:
+    case Role::w3: return {desc.hidden_dim, desc.dim};
+    case Role::w2: return {desc.dim, desc.hidden_dim};
+    case Role::lqkv: return {linear.n_channels(), desc.dim};
+    case Role::lz: return {linear.n_values(), desc.dim};
+    case Role::lb:
+    case Role::la: return {linear.v_heads, desc.dim};
+    case Role::lconv: return {linear.n_channels(), linear.conv};
+    case Role::dt_bias:
+    case Role::a_log: return {1, linear.v_heads};
+    case Role::lnorm: return {1, linear.v_dim};
+    case Role::lout: return {desc.dim, linear.n_values()};
+  }
+  return {};
+}
+
+std::vector<Role> layer_roles(const ModelDesc& desc, const LayerDesc& layer) {
+  std::vector<Role> roles;
+  const auto add = [&roles](std::initializer_list<Role> more) {
+    for (const Role role : more) roles.push_back(role);
+  };
+  add({Role::attn_norm});
+  switch (layer.kind) {
+    case LayerKind::attention:
+      add({Role::wq, Role::wk, Role::wv, Role::wo});
+      if (desc.attn_gate) add({Role::wg});
+      if (desc.qkv_bias) add({Role::bq, Role::bk, Role::bv});
+      if (desc.qk_norm) add({Role::q_norm, Role::k_norm});
+      break;
+    case LayerKind::gated_delta:
+      add({Role::lqkv, Role::lz, Role::lb, Role::la, Role::lconv, Role::dt_bias, Role::a_log, Role::lnorm, Role::lout});
+      break;
+  }
+  add({Role::ffn_norm, Role::w1, Role::w2, Role::w3});
+  if (desc.post_norms) add({Role::post_attn_norm, Role::post_ffn_norm});
+  return roles;
+}
+
+bool is_matrix(Role role) {
+  switch (role) {
+    case Role::tok_emb:
+    case Role::wq:
+    case Role::wk:
+    case Role::wv:
+    case Role::wo:
+    case Role::wg:
+    case Role::lqkv:
+    case Role::lz:
+    case Role::lb:
+    case Role::la:
+    case Role::lout:
+    case Role::w1:
+    case Role::w2:
+    case Role::w3:
+    case Role::wcls: return true;
+    case Role::attn_norm:
+    case Role::bq:
+    case Role::bk:
+    case Role::bv:
+    case Role::q_norm:
+    case Role::k_norm:
+    case Role::lconv:
+    case Role::dt_bias:
+    case Role::a_log:
+    case Role::lnorm:
+    case Role::ffn_norm:
+    case Role::post_attn_norm:
+    case Role::post_ffn_norm:
+    case Role::final_norm: return false;
+  }
+  return false;
+}
+
+}  // namespace ml

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace ml {
+
+/// Threads that share the pieces of one job at a time. Which thread does which piece is not determined; results
+/// must not depend on it.
+class ThreadPool {
+ public:
+  /// @param n_threads  in all, the caller of run() included; at least 1
+  explicit ThreadPool(unsigned n_threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  unsigned n_threads() const { return static_cast<unsigned>(workers_.size()) + 1; }
+
+  /// Calls job(begin, end) for consecutive ranges that cover [0, n) once, each at most `grain` long; returns when
+  /// all are done. Jobs must not throw.
+  void run(std::uint64_t n, std::uint64_t grain, const std::function<void(std::uint64_t, std::uint64_t)>& job);
+
+ private:
+  void work();
+  void take_pieces();
+
+  std::vector<std::thread> workers_;
+  const std::function<void(std::uint64_t, std::uint64_t)>* job_ = nullptr;
+  std::uint64_t n_ = 0;
+  std::uint64_t grain_ = 1;
+  std::atomic<std::uint64_t> next_{0};
+  std::atomic<std::uint32_t> generation_{0};
+  std::atomic<std::uint32_t> running_{0};
+  std::atomic<bool> stop_{false};
+};
+
+}  // namespace ml

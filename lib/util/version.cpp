@@ -1,0 +1,7 @@
+#include <ml/version.hpp>
+
+namespace ml {
+
+const char* version() { return ML_VERSION; }
+
+}  // namespace ml

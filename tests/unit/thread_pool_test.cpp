@@ -1,0 +1,33 @@
+#include "catch.hpp"
+#include "util/thread_pool.hpp"
+
+#include <atomic>
+#include <vector>
+
+using namespace ml;
+
+TEST_CASE("a pool covers every index once, whatever the threads and grain", "[util]") {
+  for (const unsigned threads : {1u, 2u, 3u, 7u}) {
+    ThreadPool pool(threads);
+    for (const std::uint64_t n : {0ull, 1ull, 5ull, 1000ull}) {
+      for (const std::uint64_t grain : {1ull, 3ull, 64ull, 5000ull}) {
+        std::vector<std::atomic<int>> seen(n);
+        pool.run(n, grain, [&](std::uint64_t begin, std::uint64_t end) {
+          for (std::uint64_t i = begin; i < end; ++i) seen[i].fetch_add(1);
+        });
+        int wrong = 0;
+        for (const auto& count : seen) wrong += count != 1;
+        CHECK(wrong == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("a pool survives many short jobs", "[util]") {
+  ThreadPool pool(3);
+  std::atomic<std::uint64_t> sum{0};
+  for (int i = 0; i < 2000; ++i) {
+    pool.run(8, 1, [&](std::uint64_t begin, std::uint64_t) { sum.fetch_add(begin); });
+  }
+  CHECK(sum == 2000 * 28);
+}
