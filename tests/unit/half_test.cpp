@@ -27,6 +27,7 @@ TEST_CASE("floats round to the nearest half, ties to even", "[util]") {
   CHECK(f32_to_f16(0x1p-24f) == 0x0001);
   CHECK(f32_to_f16(0x1p-25f) == 0x0000);  // tie to even zero
   CHECK(f32_to_f16(0x1.8p-25f) == 0x0001);
-  CHECK(f32_to_f16(0x1.ffcp-15f) == 0x03ff);
-  CHECK(f32_to_f16(0x1.ffep-15f) == 0x0400);
+  CHECK(f32_to_f16(0x1.ff8p-15f) == 0x03ff);  // the largest subnormal
+  CHECK(f32_to_f16(0x1.ffbp-15f) == 0x03ff);
+  CHECK(f32_to_f16(0x1.ffcp-15f) == 0x0400);  // tie, to the smallest normal
 }

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <ml/status.hpp>
+#include <ml/target.hpp>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace cli {
+
+/// One command-line program: its option table and the manners that all tools share (exit status, messages,
+/// --help, --version, --completion, checked standard output).
+class Tool {
+ public:
+  /// @param name     "mlb-info"
+  /// @param summary  one line for --help
+  /// @param example  a whole command, the last line of --help
+  Tool(std::string name, std::string summary, std::string example);
+
+  /// The option table. Add operands and options to it before main().
+  CLI::App& app() { return app_; }
+  /// Adds -t/--threads; threads() is 0 (all cores) when it is not given.
+  void add_threads();
+  /// Adds --target (default: ML_TARGET, then the fastest).
+  void add_target();
+  /// Adds -f/--force.
+  void add_force();
+
+  unsigned threads() const { return threads_; }
+  ml::Target target() const { return target_; }
+  bool force() const { return force_; }
+  bool quiet() const { return quiet_; }
+
+  /// Parses the arguments and runs the body.
+  /// @return the exit status: 0 done, 1 after any fail() or when standard output could not be written, 2 usage
+  int main(int argc, char** argv, const std::function<void()>& body);
+
+  /// Appends to standard output (buffered). The answer only.
+  void print(std::string_view text);
+  template <class... Args>
+  void print(fmt::format_string<Args...> format, Args&&... args) {
+    print(std::string_view(fmt::format(format, std::forward<Args>(args)...)));
+  }
+  /// Hands what was printed to the reader now; for streams that people watch.
+  void flush();
+
+  /// One line on stderr, "mlb-info: model.mlb: ...", and exit status 1 at the end. The body goes on or returns.
+  void fail(const ml::Error& error);
+  /// A usage error that only the body can see: one line on stderr, exit status 2. The body must return after it.
+  void fail_usage(std::string_view message);
+  /// One line on stderr unless --quiet: what was decided, what is odd.
+  void note(std::string_view message);
+
+  /// True where standard output is a terminal that takes colour (NO_COLOR, TERM=dumb).
+  bool colour() const;
+  /// True where standard error is a terminal and progress should be drawn.
+  bool progress_wanted() const;
+
+ private:
+  std::string name_;
+  CLI::App app_;
+  std::string out_;
+  std::string target_name_;
+  std::string completion_;
+  unsigned threads_ = 0;
+  ml::Target target_ = ml::Target::best;
+  bool force_ = false;
+  bool quiet_ = false;
+  int status_ = 0;
+};
+
+}  // namespace cli
