@@ -11,8 +11,9 @@ namespace {
 // Appends arrays one after the other.
 class Placer {
  public:
-  Placer(const ModelDesc& desc, const MlbStorage& storage, std::uint64_t start, std::optional<std::uint64_t> file_size)
-      : desc_(desc), storage_(storage), next_(start), file_size_(file_size) {}
+  Placer(const ModelDesc& desc, const MlbStorage& storage, std::uint64_t start, std::optional<std::uint64_t> file_size,
+         std::vector<MlbArray>& arrays)
+      : desc_(desc), storage_(storage), next_(start), file_size_(file_size), arrays_(arrays) {}
 
   std::optional<Error> place(Role role, std::uint32_t layer) {
     MlbArray array{.role = role,
@@ -48,14 +49,12 @@ class Placer {
     return std::nullopt;
   }
 
-  std::vector<MlbArray> take() { return std::move(arrays_); }
-
  private:
   const ModelDesc& desc_;
   const MlbStorage& storage_;
   Checked next_;
   std::optional<std::uint64_t> file_size_;
-  std::vector<MlbArray> arrays_;
+  std::vector<MlbArray>& arrays_;
 };
 
 }  // namespace
@@ -103,22 +102,20 @@ Encoding mlb_encoding(Role role, const MlbStorage& storage, bool shared_classifi
   return (storage.q8_mask & classes) != 0 ? Encoding::q8_0 : storage.type;
 }
 
-Result<std::vector<MlbArray>> lay_out_mlb(const ModelDesc& desc, const MlbStorage& storage, bool flags,
-                                          std::optional<std::uint64_t> file_size) {
+std::optional<Error> lay_out_mlb(const ModelDesc& desc, const MlbStorage& storage, bool flags,
+                                 std::optional<std::uint64_t> file_size, std::vector<MlbArray>& arrays) {
   const std::uint64_t n_flags = flags ? desc.layers.size() : 0;
   const std::uint64_t start = *Checked(kMlbHeaderBytes + n_flags).round_up(kMlbAlignment).get();
-  Placer placer(desc, storage, start, file_size);
-  if (auto error = placer.place(Role::tok_emb, kNoLayer)) return *std::move(error);
+  Placer placer(desc, storage, start, file_size, arrays);
+  if (auto error = placer.place(Role::tok_emb, kNoLayer)) return error;
   for (std::uint32_t layer = 0; layer < desc.n_layers(); ++layer) {
     for (const Role role : layer_roles(desc, desc.layers[layer])) {
-      if (auto error = placer.place(role, layer)) return *std::move(error);
+      if (auto error = placer.place(role, layer)) return error;
     }
   }
-  if (auto error = placer.place(Role::final_norm, kNoLayer)) return *std::move(error);
-  if (!desc.shared_classifier) {
-    if (auto error = placer.place(Role::wcls, kNoLayer)) return *std::move(error);
-  }
-  return placer.take();
+  if (auto error = placer.place(Role::final_norm, kNoLayer)) return error;
+  if (!desc.shared_classifier) return placer.place(Role::wcls, kNoLayer);
+  return std::nullopt;
 }
 
 }  // namespace ml

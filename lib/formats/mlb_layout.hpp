@@ -48,7 +48,9 @@ Encoding mlb_encoding(Role role, const MlbStorage& storage, bool shared_classifi
 ///
 /// @param flags      the file stores layer flags
 /// @param file_size  where given, no tensor may end after it: the first that does is an error
-Result<std::vector<MlbArray>> lay_out_mlb(const ModelDesc& desc, const MlbStorage& storage, bool flags,
-                                          std::optional<std::uint64_t> file_size);
+/// @param arrays     receives the tensors up to the first error
+/// @return           nothing, or the error
+std::optional<Error> lay_out_mlb(const ModelDesc& desc, const MlbStorage& storage, bool flags,
+                                 std::optional<std::uint64_t> file_size, std::vector<MlbArray>& arrays);
 
 }  // namespace ml

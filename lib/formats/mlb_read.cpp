@@ -101,12 +101,12 @@ MlbDirectory read_mlb_directory(std::span<const std::byte> bytes) {
   result.defects = mlb_layer_defects(file.header, file.layer_flags);
   if (!result.defects.empty()) return result;
   file.desc = mlb_desc(file.header, file.layer_flags);
-  auto arrays = lay_out_mlb(file.desc, mlb_storage(file.header), file.header.layer_flags != 0, bytes.size());
-  if (!arrays) {
-    result.defects.push_back(std::move(arrays.error()));
+  auto error =
+      lay_out_mlb(file.desc, mlb_storage(file.header), file.header.layer_flags != 0, bytes.size(), file.arrays);
+  if (error) {
+    result.defects.push_back(*std::move(error));
     return result;
   }
-  file.arrays = std::move(*arrays);
   file.n_bytes = file.arrays.back().end();
   const std::uint64_t padded = *Checked(file.n_bytes).round_up(kMlbAlignment).get();
   if (bytes.size() > padded) {

@@ -1,5 +1,7 @@
 #include "formats/mlb_scan.hpp"
 
+#include <ml/target.hpp>
+
 #include "util/bytes.hpp"
 #include "util/thread_pool.hpp"
 

@@ -8,7 +8,7 @@
 
 namespace ml {
 
-/// The directory as far as it can be read; sound where `defects` is empty or holds only bytes after the end.
+/// The directory as far as it can be read: `file.arrays` holds the tensors before the first defect in the layout.
 struct MlbDirectory {
   MlbFile file;
   std::vector<Error> defects;
