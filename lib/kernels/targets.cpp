@@ -65,7 +65,8 @@ Result<Target> resolve_target(std::string_view name) {
   for (const Target target : kTargets) {
     if (name == target_name(target)) {
       if (runs(target)) return target;
-      return Error{.status = Status::unsupported, .message = "this machine cannot run target " + std::string(name)};
+      return Error{.status = Status::unsupported,
+                   .message = "this machine cannot run target " + std::string(name)};
     }
     known += (known.empty() ? "" : ", ") + std::string(target_name(target));
   }

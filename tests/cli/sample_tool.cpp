@@ -12,7 +12,8 @@
 #include <thread>
 
 int main(int argc, char** argv) {
-  cli::Tool tool("ml-sample", "Shows how the tools behave at the command line.", "ml-sample --type a -o out FILE");
+  cli::Tool tool("ml-sample", "Shows how the tools behave at the command line.",
+                 "ml-sample --type a -o out FILE");
   std::vector<std::string> operands;
   std::vector<std::string> stops;
   std::string type = "a";
@@ -23,7 +24,8 @@ int main(int argc, char** argv) {
   tool.app().add_option("FILE", operands, "Printed one a line with --show; named as inputs of the output");
   tool.app().add_option("-o,--output", output, "Write zero bytes there")->type_name("FILE");
   tool.app().add_option("--size", size, "How many bytes");
-  tool.app().add_option("--type", type, "A choice with a description long enough to be broken into two lines")
+  tool.app()
+      .add_option("--type", type, "A choice with a description long enough to be broken into two lines")
       ->check(CLI::IsMember({"a", "b", "see"}))
       ->capture_default_str();
   tool.app().add_option("--stop", stops, "May be given again")->type_name("TEXT");
