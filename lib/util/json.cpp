@@ -21,8 +21,7 @@ std::string_view reason(std::string_view what) {
   } else if (const auto bracket = what.find("] "); bracket != std::string_view::npos) {
     what.remove_prefix(bracket + 2);
   }
-  what = what.substr(0, what.find("; last read"));
-  return what.substr(0, kShown);
+  return what.substr(0, what.find("; ")).substr(0, kShown);
 }
 
 std::string cut(std::string text) {
