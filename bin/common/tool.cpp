@@ -72,6 +72,15 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   }
   std::string text = error.what();
   text.erase(std::remove(text.begin(), text.end(), kBracketMark), text.end());
+  // CLI11's words for a wrong and a missing value: "Could not convert: --size = x" and
+  // "--size: 1 required UINT missing".
+  constexpr std::string_view kConvert = "Could not convert: ";
+  if (const std::size_t equals = text.find(" = ");
+      text.starts_with(kConvert) && equals != std::string::npos) {
+    return fmt::format("{}: {} is not a valid value", text.substr(kConvert.size(), equals - kConvert.size()),
+                       text.substr(equals + 3));
+  }
+  if (text.ends_with(" missing")) return text.substr(0, text.find(':')) + ": a value is missing";
   return text;
 }
 

@@ -1,69 +1,108 @@
-#include <ml/target.hpp>
+#include "kernels/targets.hpp"
 
+#include <ml/encoding.hpp>
+#include <ml/session.hpp>
+
+#include <fmt/format.h>
 #include <sched.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <iterator>
+#include <string>
 
 namespace ml {
 
 namespace {
 
-bool runs(Target target) {
-#if defined(__x86_64__)
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-  if (target == Target::avx2) return avx2;
-  if (target == Target::avx512) {
-    return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512vnni");
-  }
-#endif
-  return target == Target::scalar;
-}
+static_assert(kernels::kF32 == static_cast<int>(Encoding::f32) &&
+              kernels::kF16 == static_cast<int>(Encoding::f16) &&
+              kernels::kBf16 == static_cast<int>(Encoding::bf16) &&
+              kernels::kQ8_0 == static_cast<int>(Encoding::q8_0) &&
+              kernels::kQ4_0 == static_cast<int>(Encoding::q4_0));
+static_assert(kernels::kKvF32 == static_cast<int>(KvType::f32) &&
+              kernels::kKvF16 == static_cast<int>(KvType::f16));
 
-constexpr Target kTargets[] = {Target::scalar, Target::avx2, Target::avx512};
+struct TargetRow {
+  Target target;
+  std::string_view name;
+  const kernels::Table* table;
+  bool (*runs_here)();
+};
+
+bool always() { return true; }
+#if defined(__x86_64__)
+bool has_avx2() {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+}
+bool has_avx512() {
+  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512vnni");
+}
+#endif
+
+// Slowest first.
+constexpr TargetRow kTargets[] = {
+    {Target::scalar, "scalar", &kernels::scalar_table, always},
+#if defined(__x86_64__)
+    {Target::avx2, "avx2", &kernels::avx2_table, has_avx2},
+    {Target::avx512, "avx512", &kernels::avx512_table, has_avx512},
+#endif
+};
+
+const TargetRow& row_of(Target target) {
+  const TargetRow* best = &kTargets[0];
+  for (const TargetRow& row : kTargets) {
+    if (target == row.target) return row;
+    if (row.runs_here()) best = &row;
+  }
+  return *best;
+}
 
 }  // namespace
 
 std::vector<Target> available_targets() {
   std::vector<Target> targets;
-  std::copy_if(std::begin(kTargets), std::end(kTargets), std::back_inserter(targets), runs);
+  for (const TargetRow& row : kTargets) {
+    if (row.runs_here()) targets.push_back(row.target);
+  }
   return targets;
 }
 
-std::string_view target_name(Target target) {
-  switch (target) {
-    case Target::best: return target_name(available_targets().back());
-    case Target::scalar: return "scalar";
-    case Target::avx2: return "avx2";
-    case Target::avx512: return "avx512";
-  }
-  return "scalar";
-}
+std::string_view target_name(Target target) { return row_of(target).name; }
 
 Result<Target> resolve_target(std::string_view name) {
+  std::string_view source = "target";
   if (name.empty()) {
-    const char* variable = std::getenv("ML_TARGET");
-    if (variable == nullptr || *variable == '\0') return available_targets().back();
-    name = variable;
+    const char* environment = std::getenv("ML_TARGET");
+    if (environment == nullptr || *environment == '\0') return row_of(Target::best).target;
+    name = environment;
+    source = "ML_TARGET";
   }
   std::string known;
-  for (const Target target : kTargets) {
-    if (name == target_name(target)) {
-      if (runs(target)) return target;
-      return Error{.status = Status::unsupported, .message = "this machine cannot run target " + std::string(name)};
+  for (const TargetRow& row : kTargets) {
+    if (row.name == name) {
+      if (row.runs_here()) return row.target;
+      return Error{.status = Status::unsupported,
+                   .message = fmt::format("{} {}: this CPU cannot run it", source, name)};
     }
-    known += (known.empty() ? "" : ", ") + std::string(target_name(target));
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", row.name);
   }
-  return Error{.status = Status::arg, .message = "target " + std::string(name) + " is none of " + known};
+  return Error{.status = Status::arg,
+               .message = fmt::format("{} is '{}', must be one of {}", source, name, known)};
 }
 
 unsigned available_threads() {
   cpu_set_t set;
   if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
+  const int count = CPU_COUNT(&set);
+  return count > 0 ? static_cast<unsigned>(count) : 1;
 }
 
+namespace kernels {
+
+const Table& table_of(Target target) { return *row_of(target).table; }
+
+}  // namespace kernels
 }  // namespace ml

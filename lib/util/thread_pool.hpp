@@ -8,8 +8,8 @@
 
 namespace ml {
 
-/// Threads that share the pieces of one job at a time. Which thread does which piece is not determined; results
-/// must not depend on it.
+/// Threads that share the pieces of one job at a time. Which thread does which piece is not determined;
+/// results must not depend on it.
 class ThreadPool {
  public:
   /// @param n_threads  in all, the caller of run() included; at least 1
@@ -20,9 +20,10 @@ class ThreadPool {
 
   unsigned n_threads() const { return static_cast<unsigned>(workers_.size()) + 1; }
 
-  /// Calls job(begin, end) for consecutive ranges that cover [0, n) once, each at most `grain` long; returns when
-  /// all are done. Jobs must not throw.
-  void run(std::uint64_t n, std::uint64_t grain, const std::function<void(std::uint64_t, std::uint64_t)>& job);
+  /// Calls job(begin, end) for consecutive ranges that cover [0, n) once, each at most `grain` long; returns
+  /// when all are done. Jobs must not throw.
+  void run(std::uint64_t n, std::uint64_t grain,
+           const std::function<void(std::uint64_t, std::uint64_t)>& job);
 
  private:
   void work();
