@@ -22,13 +22,16 @@ UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 
 def tracked_files():
     """Files of the repository, those not yet added included."""
-    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
-                            capture_output=True, check=False)
-    if listed.returncode == 0:
-        paths = [ROOT / name for name in listed.stdout.decode().split("\0") if name]
-    else:  # a release's archive
-        paths = [path for path in ROOT.rglob("*") if not path.relative_to(ROOT).parts[0].startswith(("build", ".git"))]
-    return sorted(path for path in paths if path.is_file())
+    names = None
+    if shutil.which("git") is not None:
+        listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
+                                capture_output=True, check=False)
+        if listed.returncode == 0:
+            names = [name for name in listed.stdout.decode().split("\0") if name]
+    if names is None:  # a release's archive
+        names = [path.relative_to(ROOT) for path in ROOT.rglob("*")]
+        names = [name for name in names if not name.parts[0].startswith(("build", ".git"))]
+    return sorted(path for path in (ROOT / name for name in names) if path.is_file())
 
 
 def is_text(path):
@@ -66,7 +69,7 @@ def long_files(files):
 
 def matching_lines(files, pattern):
     for path in files:
-        for number, line in enumerate(path.read_text().splitlines(), 1):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             if pattern.search(line):
                 yield f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
 
@@ -100,7 +103,7 @@ def bad_python(files):
     for path in files:
         if path.suffix == ".py":
             try:
-                compile(path.read_text(), str(path), "exec")
+                compile(path.read_text(encoding="utf-8"), str(path), "exec")
             except SyntaxError as error:
                 yield str(error)
 

@@ -42,7 +42,7 @@ def compare(script, stream, got):
     glob = pathlib.Path(f"{script}.{stream}.glob")
     if glob.exists():
         text = got.decode("utf-8", "replace")
-        if not lines_match(glob.read_text().splitlines(), text.splitlines()):
+        if not lines_match(glob.read_text(encoding="utf-8").splitlines(), text.splitlines()):
             return f"{stream} does not match {glob.name}"
     return None
 
@@ -63,7 +63,7 @@ def run_script(script, environment):
         if process.returncode == SKIPPED:
             return None, (out.decode("utf-8", "replace").splitlines() or ["no reason"])[-1], details
         expected_file = pathlib.Path(f"{script}.exit")
-        expected = int(expected_file.read_text()) if expected_file.exists() else 0
+        expected = int(expected_file.read_text(encoding="utf-8")) if expected_file.exists() else 0
         if process.returncode != expected:
             return f"exit status {process.returncode}, expected {expected}", None, details
         for stream, got in (("stdout", out), ("stderr", err)):
