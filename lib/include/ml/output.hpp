@@ -13,15 +13,15 @@
 namespace ml {
 
 struct OutputOptions {
-  bool force = false;       ///< replace an existing file
-  bool binary = true;       ///< refuse a terminal as standard output
+  bool force = false;                    ///< replace an existing file
+  bool binary = true;                    ///< refuse a terminal as standard output
   std::vector<std::string> inputs = {};  ///< writing over one of these (same inode) is refused
 };
 
 /// A file that is either complete under its name or not there at all.
 ///
-/// Writes go to a temporary file in the target's folder; commit() flushes it to disk and renames it. Without a
-/// commit (an error, an exception, a signal) nothing is left and an older file stays as it was.
+/// Writes go to a temporary file in the target's folder; commit() flushes it to disk and renames it. Without
+/// a commit (an error, an exception, a signal) nothing is left and an older file stays as it was.
 /// "-" is standard output: written as it comes, checked at commit. So are devices and pipes.
 class ML_API OutputFile {
  public:
