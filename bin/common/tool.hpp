@@ -3,8 +3,8 @@
 #include <ml/status.hpp>
 #include <ml/target.hpp>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <functional>
 #include <string>
@@ -36,7 +36,8 @@ class Tool {
   bool quiet() const { return quiet_; }
 
   /// Parses the arguments and runs the body.
-  /// @return the exit status: 0 done, 1 after any fail() or when standard output could not be written, 2 usage
+  /// @return the exit status: 0 done, 1 after any fail() or when standard output could not be written, 2
+  /// usage
   int main(int argc, char** argv, const std::function<void()>& body);
 
   /// Appends to standard output (buffered). The answer only.
@@ -48,9 +49,11 @@ class Tool {
   /// Hands what was printed to the reader now; for streams that people watch.
   void flush();
 
-  /// One line on stderr, "mlb-info: model.mlb: ...", and exit status 1 at the end. The body goes on or returns.
+  /// One line on stderr, "mlb-info: model.mlb: ...", and exit status 1 at the end. The body goes on or
+  /// returns.
   void fail(const ml::Error& error);
-  /// A usage error that only the body can see: one line on stderr, exit status 2. The body must return after it.
+  /// A usage error that only the body can see: one line on stderr, exit status 2. The body must return after
+  /// it.
   void fail_usage(std::string_view message);
   /// One line on stderr unless --quiet: what was decided, what is odd.
   void note(std::string_view message);
@@ -61,11 +64,18 @@ class Tool {
   bool progress_wanted() const;
 
  private:
+  bool parse(int argc, char** argv);
+  bool take_target();
+  void print_version();
+  void message(std::string_view text);
+
   std::string name_;
+  std::string summary_;
+  std::string example_;
   CLI::App app_;
   std::string out_;
+  bool out_failed_ = false;
   std::string target_name_;
-  std::string completion_;
   unsigned threads_ = 0;
   ml::Target target_ = ml::Target::best;
   bool force_ = false;

@@ -8,10 +8,46 @@
 
 #include <ml/encoding.hpp>
 
+#include <optional>
 #include <span>
 
 namespace ml {
 
 void decode_row_q4_0(const TensorView& view, std::uint64_t row, std::span<float> out);
+
+/// What an importance matrix says about a run of blocks.
+struct Q4Importance {
+  std::span<const float> channels;  ///< of each element's input channel, > 0
+  float mean_square = 0;            ///< mean x^2 of the element's row
+};
+
+/// Encodes consecutive blocks by the search rule (mlb(5), QUANTIZATION), in float32:
+///
+///   m      the first element of the largest magnitude
+///   w_j    x_j^2, or channel_j * sqrt(mean_square + x_j^2)
+///   for L = -6.0, -6.2 ... -8.4:
+///     l_j    x_j * (L / m), rounded to nearest (half away from zero), clamped to -8 .. 7
+///     d      sum((w l) x) / sum((w l) l), 0 where the denominator is 0
+///     error  sum(w (r r)), r = x - d l
+///   the smallest error wins, the first among equals; an all-zero block has d = 0, every level 0
+///
+/// A block whose |m| is below 1e-6 is divided by |m| first and its d multiplied by it afterwards; so is a block
+/// whose sums leave the range of float32. Every sum runs in element order; nothing is fused.
+///
+/// @param x           finite, a multiple of 32
+/// @param importance  null: none
+/// @param quants      x.size() / 2 bytes
+/// @param d           a scale of that type for each block; f16 scales are rounded after the choice
+/// @return            the first block whose scale overflows f16 (its output means nothing), if any
+std::optional<std::uint64_t> encode_q4_0_search(std::span<const float> x, const Q4Importance* importance,
+                                                ScaleType scales, std::byte* quants, std::byte* d);
+
+/// Encodes consecutive blocks by the round rule, as checkpoints trained for Q4_0 expect:
+///
+///   d = m / -8, level = min(trunc(x * (1 / d) + 8.5), 15) - 8; where 1 / d is not finite every level is 0
+///
+/// F16 scales: the levels come from the unrounded d. Parameters and result as above.
+std::optional<std::uint64_t> encode_q4_0_round(std::span<const float> x, ScaleType scales, std::byte* quants,
+                                               std::byte* d);
 
 }  // namespace ml

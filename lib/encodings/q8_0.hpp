@@ -8,10 +8,24 @@
 
 #include <ml/encoding.hpp>
 
+#include <optional>
 #include <span>
 
 namespace ml {
 
 void decode_row_q8_0(const TensorView& view, std::uint64_t row, std::span<float> out);
+
+/// Encodes consecutive blocks (mlb(5), QUANTIZATION), in float32:
+///
+///   amax < 1e-30   d = 0, every q = 0
+///   f32 scales     d = amax / 127, q = trunc(x * (127 / amax) + copysign(0.5, x))
+///   f16 scales     d = f16(amax / 127), q = trunc(x * (1 / d) + copysign(0.5, x)), 0 where d is 0
+///   both           q clamped to -127 .. 127
+///
+/// @param x       finite, a multiple of 32
+/// @param quants  x.size() bytes
+/// @param d       a scale of that type for each block
+/// @return        the first block whose scale overflows f16 (its output means nothing), if any
+std::optional<std::uint64_t> encode_q8_0(std::span<const float> x, ScaleType scales, std::byte* quants, std::byte* d);
 
 }  // namespace ml

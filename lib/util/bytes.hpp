@@ -10,7 +10,8 @@
 
 namespace ml {
 
-static_assert(std::endian::native == std::endian::little, "the formats are little-endian and mapped in place");
+static_assert(std::endian::native == std::endian::little,
+              "the formats are little-endian and mapped in place");
 
 /// Reads a little-endian T from unaligned bytes. The caller has checked that they are there.
 template <class T>

@@ -13,12 +13,14 @@ class Checked {
 
   constexpr Checked operator*(Checked other) const {
     Checked result(0);
-    result.overflow_ = __builtin_mul_overflow(value_, other.value_, &result.value_) || overflow_ || other.overflow_;
+    result.overflow_ =
+        __builtin_mul_overflow(value_, other.value_, &result.value_) || overflow_ || other.overflow_;
     return result;
   }
   constexpr Checked operator+(Checked other) const {
     Checked result(0);
-    result.overflow_ = __builtin_add_overflow(value_, other.value_, &result.value_) || overflow_ || other.overflow_;
+    result.overflow_ =
+        __builtin_add_overflow(value_, other.value_, &result.value_) || overflow_ || other.overflow_;
     return result;
   }
   constexpr Checked round_up(std::uint64_t multiple) const {

@@ -40,7 +40,9 @@ struct FreeDeleter {
 };
 using Buffer = std::unique_ptr<std::byte, FreeDeleter>;
 
-Buffer allocate(std::size_t capacity) { return Buffer(static_cast<std::byte*>(std::aligned_alloc(kAlignment, capacity))); }
+Buffer allocate(std::size_t capacity) {
+  return Buffer(static_cast<std::byte*>(std::aligned_alloc(kAlignment, capacity)));
+}
 
 struct Read {
   Buffer buffer;
@@ -74,7 +76,8 @@ Result<Read> read_all(int fd, const std::string& path) {
 
 Result<std::shared_ptr<const InputBytes>> InputBytes::open(const std::string& path) {
   const bool standard_input = path == "-";
-  const FileDescriptor fd(standard_input ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC), !standard_input);
+  const FileDescriptor fd(standard_input ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC),
+                          !standard_input);
   if (fd.get() < 0) return io_error(path, "cannot open");
   struct stat info;
   if (::fstat(fd.get(), &info) != 0) return io_error(path, "cannot stat");

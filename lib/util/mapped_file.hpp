@@ -9,8 +9,8 @@
 
 namespace ml {
 
-/// The bytes of a whole file, read-only: mapped where the file allows it, read into 64-byte aligned memory where
-/// it does not (a pipe, standard input as "-", a device). Either way data() starts at a multiple of 64.
+/// The bytes of a whole file, read-only: mapped where the file allows it, read into 64-byte aligned memory
+/// where it does not (a pipe, standard input as "-", a device). Either way data() starts at a multiple of 64.
 class InputBytes {
  public:
   /// Memory that a pipe may fill before it is refused (ML_E_LIMIT).

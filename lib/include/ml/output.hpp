@@ -13,18 +13,19 @@
 namespace ml {
 
 struct OutputOptions {
-  bool force = false;       ///< replace an existing file
-  bool binary = true;       ///< refuse a terminal as standard output
+  bool force = false;                    ///< replace an existing file
+  bool binary = true;                    ///< refuse a terminal as standard output
   std::vector<std::string> inputs = {};  ///< writing over one of these (same inode) is refused
 };
 
 /// A file that is either complete under its name or not there at all.
 ///
-/// Writes go to a temporary file in the target's folder; commit() flushes it to disk and renames it. Without a
-/// commit (an error, an exception, a signal) nothing is left and an older file stays as it was.
-/// "-" is standard output: written as it comes, checked at commit.
+/// Writes go to a temporary file in the target's folder; commit() flushes it to disk and renames it. Without
+/// a commit (an error, an exception, a signal) nothing is left and an older file stays as it was.
+/// "-" is standard output: written as it comes, checked at commit. So are devices and pipes.
 class ML_API OutputFile {
  public:
+  /// @param path  a file, a link to one (the link stays), a device or pipe, "-" for standard output
   /// @error io   the folder is missing or not writable; the file exists and !force
   /// @error arg  the output is one of the inputs; binary output to a terminal
   static Result<OutputFile> create(const std::string& path, const OutputOptions& options = {});
@@ -47,5 +48,9 @@ class ML_API OutputFile {
   explicit OutputFile(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+/// Removes the unfinished files of this process. Safe in a signal handler, which is its purpose: the library
+/// installs none. Nothing can be committed after it.
+ML_API void remove_temporaries() noexcept;
 
 }  // namespace ml

@@ -1,0 +1,84 @@
+#include "common/option_table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace cli {
+
+namespace {
+
+// CLI11 tells a fixed set of values only in the type's text: "TEXT:{a,b}" or "TEXT:value in {a->0,b->1} OR
+// {0,1}".
+std::vector<std::string> choices_of(const std::string& type) {
+  std::vector<std::string> choices;
+  const std::size_t open = type.find('{');
+  const std::size_t close = type.find('}', open);
+  if (open == std::string::npos || close == std::string::npos) return choices;
+  std::string_view rest(type.data() + open + 1, close - open - 1);
+  while (!rest.empty()) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    const std::string_view item = rest.substr(0, comma);
+    choices.emplace_back(item.substr(0, item.find("->")));
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return choices;
+}
+
+std::string argument_of(const std::string& type, const std::vector<std::string>& choices) {
+  const std::string base = type.substr(0, type.find_first_of(":{"));
+  if (!choices.empty()) {
+    std::string joined;
+    for (const std::string& choice : choices) joined += (joined.empty() ? "" : "|") + choice;
+    constexpr std::size_t kLongest = 22;
+    if (joined.size() <= kLongest) return joined;
+  }
+  if (base == "INT" || base == "UINT") return "N";
+  if (base == "FLOAT") return "X";
+  return base.empty() ? "VALUE" : base;
+}
+
+bool names_files(const std::string& argument) {
+  constexpr std::array<std::string_view, 8> kWords = {"FILE", "FOLDER", "DIR",   "PATH",
+                                                      "OUT",  "MODEL",  "INPUT", "TOK"};
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view word) { return argument.find(word) != std::string::npos; });
+}
+
+OptionRow row_of(const CLI::Option& option) {
+  OptionRow row;
+  row.short_names = option.get_snames();
+  row.long_names = option.get_lnames();
+  row.operand = !option.nonpositional();
+  row.required = option.get_required();
+  row.many = option.get_expected_max() > 1;
+  row.description = option.get_description();
+  row.default_value = option.get_default_str();
+  row.group = option.get_group();
+  if (row.operand) {
+    row.argument = option.get_name(true, false);
+    row.files = true;
+  } else if (option.get_type_size() != 0 && option.get_items_expected_max() != 0) {
+    std::string type = option.get_type_name();
+    if (type.find(":FILE") != std::string::npos || type.find(":DIR") != std::string::npos) type = "FILE";
+    row.choices = choices_of(type);
+    row.argument = argument_of(type, row.choices);
+    row.files = row.choices.empty() && names_files(row.argument);
+  }
+  return row;
+}
+
+}  // namespace
+
+std::vector<OptionRow> option_table(const CLI::App& app) {
+  std::vector<OptionRow> rows;
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->get_group().empty()) rows.push_back(row_of(*option));
+  }
+  const auto rank = [](const OptionRow& row) { return row.operand ? 0 : row.group == kCommonGroup ? 2 : 1; };
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](const OptionRow& a, const OptionRow& b) { return rank(a) < rank(b); });
+  return rows;
+}
+
+}  // namespace cli

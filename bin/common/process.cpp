@@ -1,0 +1,58 @@
+#include "common/process.hpp"
+
+#include <ml/output.hpp>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <initializer_list>
+
+namespace cli {
+
+namespace {
+
+// Only async-signal-safe calls. SA_RESETHAND has restored the default action, so the signal ends the process
+// with the status its parent expects.
+void end_by_signal(int signal) {
+  ml::remove_temporaries();
+  ::raise(signal);
+}
+
+}  // namespace
+
+void guard_standard_streams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The wrong direction on purpose. open() takes the lowest number, which is fd.
+    [[maybe_unused]] const int taken = ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+void install_signal_handlers() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
+    struct sigaction action {};
+    // What the caller ignores (nohup) stays ignored, but a reader that went away must end us.
+    if (signal != SIGPIPE && ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN)
+      continue;
+    action = {};
+    action.sa_handler = end_by_signal;
+    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+    sigemptyset(&action.sa_mask);
+    ::sigaction(signal, &action, nullptr);
+  }
+  ::signal(SIGXFSZ, SIG_IGN);
+}
+
+int write_fully(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(fd, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return 0;
+}
+
+}  // namespace cli

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string_view>
+
+namespace cli {
+
+/// Makes the descriptors 0 to 2 safe to use when the caller closed them: reads and writes fail, and no file
+/// that the tool opens gets one of their numbers.
+void guard_standard_streams();
+
+/// SIGINT, SIGTERM, SIGHUP and SIGPIPE remove unfinished files, then end the process as they would anyway; a
+/// file size limit becomes an error of write().
+void install_signal_handlers();
+
+/// Writes all of it. @return 0, or errno of the failed write
+int write_fully(int fd, std::string_view text);
+
+}  // namespace cli

@@ -1,0 +1,62 @@
+#include "common/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace cli {
+
+namespace {
+
+constexpr std::array<const char*, 7> kPrefixes = {"", "k", "M", "G", "T", "P", "E"};
+
+// The largest prefix that leaves at least 1, with one decimal; plain below 1000.
+std::string scaled(std::uint64_t number, const char* unit) {
+  if (number < 1000) return fmt::format("{}{}{}", number, *unit != '\0' ? " " : "", unit);
+  double value = static_cast<double>(number);
+  std::size_t prefix = 0;
+  // 999.95 would be printed as 1000.0
+  while (value >= 999.95 && prefix + 1 < kPrefixes.size()) {
+    value /= 1000;
+    ++prefix;
+  }
+  return fmt::format("{:.1f} {}{}", value, kPrefixes[prefix], unit);
+}
+
+}  // namespace
+
+std::string human_size(std::uint64_t bytes) { return scaled(bytes, "B"); }
+std::string human_count(std::uint64_t count) { return scaled(count, ""); }
+
+std::size_t display_width(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+std::string Table::text() const {
+  std::vector<std::size_t> widths(columns_.size());
+  for (const auto& row : rows_) {
+    for (std::size_t i = 0; i < std::min(row.size(), widths.size()); ++i) {
+      widths[i] = std::max(widths[i], display_width(row[i]));
+    }
+  }
+  std::string out;
+  for (const auto& row : rows_) {
+    std::string line;
+    for (std::size_t i = 0; i < std::min(row.size(), widths.size()); ++i) {
+      const std::string pad(widths[i] - display_width(row[i]), ' ');
+      if (i > 0) line += "  ";
+      line += columns_[i] == Align::left ? row[i] + pad : pad + row[i];
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + '\n';
+  }
+  return out;
+}
+
+std::string json_line(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace cli

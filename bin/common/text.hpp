@@ -1,0 +1,41 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cli {
+
+/// @return "812 B", "1.2 MB": decimal units, at most four figures
+std::string human_size(std::uint64_t bytes);
+
+/// @return "512", "1.1 M", "7.0 G": decimal units
+std::string human_count(std::uint64_t count);
+
+/// Rows of text whose columns are aligned.
+class Table {
+ public:
+  enum class Align { left, right };
+
+  /// @param columns  the alignment of each column
+  explicit Table(std::vector<Align> columns) : columns_(std::move(columns)) {}
+
+  /// Adds a row; missing cells are empty.
+  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  /// @return the rows, two blanks between columns, no blanks at the ends of lines
+  std::string text() const;
+
+ private:
+  std::vector<Align> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// @return columns that UTF-8 text takes on a terminal, counting each code point as one
+std::size_t display_width(const std::string& text);
+
+/// @return the object on one line with a newline; bytes that are not UTF-8 become U+FFFD
+std::string json_line(const nlohmann::ordered_json& json);
+
+}  // namespace cli

@@ -1,0 +1,227 @@
+#include "common/tool.hpp"
+
+#include "common/completion.hpp"
+#include "common/help.hpp"
+#include "common/process.hpp"
+#include "common/progress.hpp"
+
+#include <ml/version.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <new>
+
+namespace cli {
+
+namespace {
+
+constexpr std::size_t kFlushBytes = std::size_t(1) << 16;
+constexpr unsigned kMaxThreads = 4096;
+constexpr char kBracketMark = '\x1f';
+
+// Thrown through CLI11's parser, because --completion must not ask for required operands.
+struct CompletionAsked {
+  std::string shell;
+};
+
+bool plain_terminal() {
+  const char* term = std::getenv("TERM");
+  return term == nullptr || *term == '\0' || std::string_view(term) == "dumb";
+}
+
+// A message is one line whatever a file name or a tensor name holds.
+std::string one_line(std::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      line += fmt::format("\\x{:02x}", byte);
+    } else {
+      line += c;
+    }
+  }
+  return line;
+}
+
+// CLI11 takes an operand "[a,b]" for a list; the mark keeps it whole and comes off before the value is used.
+std::vector<std::string> marked_arguments(int argc, char** argv) {
+  std::vector<std::string> arguments;
+  for (int i = argc - 1; i > 0; --i) {
+    std::string argument = argv[i];
+    if (argument.starts_with('[') && argument.ends_with(']')) argument.insert(0, 1, kBracketMark);
+    arguments.push_back(std::move(argument));  // CLI11 reads them from the back
+  }
+  return arguments;
+}
+
+std::string without_mark(std::string value) {
+  if (value.starts_with(kBracketMark)) value.erase(0, 1);
+  return value;
+}
+
+std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
+  for (const std::string& left : app.remaining()) {
+    if (left.size() > 1 && left.starts_with('-')) return fmt::format("{}: unknown option", left);
+  }
+  if (error.get_name() == "ExtrasError") {
+    const std::vector<std::string> left = app.remaining();
+    return fmt::format("{}: unexpected operand", left.empty() ? "" : without_mark(left.front()));
+  }
+  std::string text = error.what();
+  text.erase(std::remove(text.begin(), text.end(), kBracketMark), text.end());
+  // CLI11's words for a wrong and a missing value: "Could not convert: --size = x" and
+  // "--size: 1 required UINT missing".
+  constexpr std::string_view kConvert = "Could not convert: ";
+  if (const std::size_t equals = text.find(" = ");
+      text.starts_with(kConvert) && equals != std::string::npos) {
+    return fmt::format("{}: {} is not a valid value", text.substr(kConvert.size(), equals - kConvert.size()),
+                       text.substr(equals + 3));
+  }
+  if (text.ends_with(" missing")) return text.substr(0, text.find(':')) + ": a value is missing";
+  return text;
+}
+
+}  // namespace
+
+Tool::Tool(std::string name, std::string summary, std::string example)
+    : name_(std::move(name)),
+      summary_(std::move(summary)),
+      example_(std::move(example)),
+      app_(summary_, name_) {
+  app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app_.set_help_flag("-h,--help", "Print this text and exit")->group(kCommonGroup);
+  app_.set_version_flag("--version", std::string(), "Print the versions and the CPU target in use, and exit")
+      ->group(kCommonGroup);
+  app_.add_flag("-q,--quiet", quiet_, "No notes and no progress on standard error")->group(kCommonGroup);
+  app_.add_option_function<std::string>("--completion",
+                                        [](const std::string& shell) { throw CompletionAsked{shell}; })
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}))
+      ->group("");
+}
+
+void Tool::add_threads() {
+  app_.add_option("-t,--threads", threads_, "Threads to use; default: all cores this process may run on")
+      ->check(CLI::Range(0u, kMaxThreads))
+      ->group(kCommonGroup);
+}
+
+void Tool::add_target() {
+  std::string names;
+  for (const ml::Target target : {ml::Target::scalar, ml::Target::avx2, ml::Target::avx512}) {
+    names += (names.empty() ? "{" : ",") + std::string(ml::target_name(target));
+  }
+  app_.add_option("--target", target_name_, "Instruction set to use; default: ML_TARGET, then the fastest")
+      ->type_name(names + "}")
+      ->group(kCommonGroup);
+}
+
+void Tool::add_force() {
+  app_.add_flag("-f,--force", force_, "Replace an existing output file")->group(kCommonGroup);
+}
+
+bool Tool::parse(int argc, char** argv) {
+  for (CLI::Option* option : app_.get_options()) {
+    if (option->get_items_expected_max() == 0) continue;
+    option->transform(without_mark);
+    // `--stop A B` gives the option one value; B is an operand.
+    if (option->nonpositional()) option->allow_extra_args(false);
+  }
+  try {
+    app_.parse(marked_arguments(argc, argv));
+  } catch (const CLI::CallForHelp&) {
+    print(help_text(name_, summary_, example_, option_table(app_)));
+    return false;
+  } catch (const CLI::CallForVersion&) {
+    print_version();
+    return false;
+  } catch (const CompletionAsked& asked) {
+    print(completion_script(asked.shell, name_, option_table(app_)));
+    return false;
+  } catch (const CLI::ParseError& error) {
+    fail_usage(usage_message(app_, error));
+    return false;
+  }
+  return app_.get_option_no_throw("--target") == nullptr || take_target();
+}
+
+bool Tool::take_target() {
+  const auto target = ml::resolve_target(target_name_);
+  if (target) {
+    target_ = *target;
+    return true;
+  }
+  if (target.error().status == ml::Status::arg && !target_name_.empty()) {
+    fail_usage("--target: " + target.error().message);
+  } else {
+    fail(target.error());
+  }
+  return false;
+}
+
+void Tool::print_version() {
+  // The parser stops at --version, so the option has its text but not yet the variable.
+  if (const CLI::Option* option = app_.get_option_no_throw("--target");
+      option != nullptr && option->count() > 0) {
+    target_name_ = option->results().back();
+  }
+  if (!take_target()) return;
+  print("{} (mlutils) {}, libml {}, target {}\n", name_, ML_VERSION, ml::version(), ml::target_name(target_));
+}
+
+int Tool::main(int argc, char** argv, const std::function<void()>& body) {
+  guard_standard_streams();
+  install_signal_handlers();
+  try {
+    if (parse(argc, argv)) body();
+  } catch (const std::bad_alloc&) {
+    fail({.status = ml::Status::nomem, .message = "memory could not be allocated"});
+  } catch (const std::exception& error) {
+    fail({.status = ml::Status::unsupported, .message = error.what()});
+  }
+  flush();
+  return status_;
+}
+
+void Tool::print(std::string_view text) {
+  out_ += text;
+  if (out_.size() >= kFlushBytes) flush();
+}
+
+void Tool::flush() {
+  const int error = out_failed_ ? 0 : write_fully(STDOUT_FILENO, out_);
+  out_.clear();
+  if (error == 0) return;
+  out_failed_ = true;
+  fail({.status = ml::Status::io, .message = "cannot write", .path = "standard output", .os_errno = error});
+}
+
+void Tool::fail(const ml::Error& error) {
+  message(ml::describe(error));
+  status_ = std::max(status_, 1);
+}
+
+void Tool::fail_usage(std::string_view message_text) {
+  message(fmt::format("{}; see {} --help", message_text, name_));
+  status_ = 2;
+}
+
+void Tool::note(std::string_view message_text) {
+  if (!quiet_) message(message_text);
+}
+
+void Tool::message(std::string_view text) {
+  clear_progress();
+  write_fully(STDERR_FILENO, fmt::format("{}: {}\n", name_, one_line(text)));
+}
+
+bool Tool::colour() const {
+  const char* no_colour = std::getenv("NO_COLOR");
+  return (no_colour == nullptr || *no_colour == '\0') && !plain_terminal() && ::isatty(STDOUT_FILENO) != 0;
+}
+
+bool Tool::progress_wanted() const { return !quiet_ && ::isatty(STDERR_FILENO) != 0; }
+
+}  // namespace cli

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <ml/model.hpp>
+
+#include "convert/family.hpp"
+#include "formats/safetensors.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ml {
+
+/// One tensor of a checkpoint and the file that holds it.
+struct CheckpointTensor {
+  const SafetensorsTensor* tensor = nullptr;
+  const std::string* path = nullptr;
+};
+
+/// All tensors of a checkpoint by name. What it points to must stay.
+class CheckpointTensors {
+ public:
+  /// @param tensors  no name twice
+  explicit CheckpointTensors(std::vector<CheckpointTensor> tensors);
+
+  /// @return null where the checkpoint has none of that name
+  const CheckpointTensor* find(std::string_view name) const;
+  std::span<const CheckpointTensor> all() const { return tensors_; }
+
+ private:
+  std::vector<CheckpointTensor> tensors_;  // by name
+};
+
+/// Finds the tensors that `desc` needs by the family's names. Views stay where they are, in the checkpoint's
+/// encoding and row order. `desc.shared_classifier` drops an lm_head that is there all the same.
+///
+/// @error format       tensors are missing, or there are some that nothing explains; the message names them
+/// @error unsupported  a needed tensor's dtype cannot be a weight; a bias that no .mlb holds is not 0
+/// @error shape        a tensor has another shape than the config implies
+Result<std::vector<Tensor>> map_tensors(const CheckpointTensors& checkpoint, const Family& family,
+                                        const ModelDesc& desc);
+
+}  // namespace ml

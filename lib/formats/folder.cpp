@@ -1,0 +1,45 @@
+#include "formats/folder.hpp"
+
+#include "convert/config.hpp"
+#include "convert/family.hpp"
+#include "convert/tensors.hpp"
+#include "formats/shards.hpp"
+#include "util/bytes.hpp"
+#include "util/try.hpp"
+
+namespace ml {
+
+namespace {
+
+Result<Config> read_config(const std::string& folder) {
+  const std::string path = folder + (folder.ends_with('/') ? "config.json" : "/config.json");
+  ML_TRY(const auto input, InputBytes::open(path));
+  return Config::parse(as_text(input->data()), path);
+}
+
+Result<Model> assemble_folder(const std::string& path) {
+  ML_TRY(const Config config, read_config(path));
+  ML_TRY(const Family* family, find_family(config));
+  ML_TRY(ModelDesc desc, describe_checkpoint(config, *family));
+  ML_TRY(const std::vector<Shard> shards, open_shards(path));
+
+  std::vector<CheckpointTensor> entries;
+  std::vector<Model::Storage> storage;
+  for (const Shard& shard : shards) {
+    storage.push_back(shard.input);
+    for (const SafetensorsTensor& tensor : shard.file.tensors) entries.push_back({&tensor, &shard.path});
+  }
+  const CheckpointTensors checkpoint(std::move(entries));
+  ML_TRY(std::vector<Tensor> tensors, map_tensors(checkpoint, *family, desc));
+  return Model::assemble(std::move(desc), std::move(tensors), std::move(storage));
+}
+
+}  // namespace
+
+Result<Model> open_folder(const std::string& path, const OpenOptions&) {
+  auto model = assemble_folder(path);
+  if (!model) return with_path(std::move(model.error()), path);
+  return model;
+}
+
+}  // namespace ml

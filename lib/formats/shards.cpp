@@ -1,0 +1,158 @@
+#include "formats/shards.hpp"
+
+#include "util/bytes.hpp"
+#include "util/json.hpp"
+#include "util/name_list.hpp"
+#include "util/try.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+namespace ml {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kIndexName = "model.safetensors.index.json";
+constexpr std::string_view kSingleName = "model.safetensors";
+constexpr std::string_view kExtension = ".safetensors";
+
+std::string join(const std::string& folder, std::string_view name) {
+  return folder.ends_with('/') ? folder + std::string(name) : fmt::format("{}/{}", folder, name);
+}
+
+bool exists(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+// Tensor -> shard, both as the index spells them. Empty where the folder has no index.
+using WeightMap = std::map<std::string, std::string>;
+
+Result<WeightMap> read_index(const std::string& folder) {
+  WeightMap map;
+  const std::string path = join(folder, kIndexName);
+  if (!exists(path)) return map;
+  const auto refuse = [&path](std::string message, std::string tensor = {}) {
+    return Error{
+        .status = Status::format, .message = std::move(message), .path = path, .tensor = std::move(tensor)};
+  };
+  ML_TRY(const auto input, InputBytes::open(path));
+  auto parsed = parse_json(as_text(input->data()));
+  if (!parsed) return with_path(std::move(parsed.error()), path);
+  const auto weights = parsed->is_object() ? parsed->find("weight_map") : parsed->end();
+  if (weights == parsed->end()) return refuse("weight_map is missing");
+  if (!weights->is_object() || weights->empty()) {
+    return refuse("weight_map must be an object that names a file for each tensor");
+  }
+  for (const auto& [tensor, shard] : weights->items()) {
+    if (!shard.is_string()) {
+      return refuse(fmt::format("weight_map gives {}, must give a file name", show_json(shard)),
+                    show_name(tensor));
+    }
+    const auto& name = shard.get_ref<const std::string&>();
+    // A file of this folder: no other folder, no NUL that would cut the name short.
+    if (name.empty() || name == "." || name == ".." ||
+        name.find_first_of(std::string_view("/\\\0", 3)) != name.npos) {
+      return refuse(fmt::format("weight_map gives \"{}\", must be the name of a file in the model's folder",
+                                show_name(name)),
+                    show_name(tensor));
+    }
+    map.emplace(tensor, name);
+  }
+  return map;
+}
+
+// Without an index: model.safetensors, else the only one.
+Result<std::vector<std::string>> find_without_index(const std::string& folder) {
+  if (const std::string path = join(folder, kSingleName); exists(path)) return std::vector<std::string>{path};
+  std::vector<std::string> found;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (name.ends_with(kExtension)) found.push_back(join(folder, name));
+  }
+  if (error) {
+    return Error{
+        .status = Status::io, .message = "cannot read the folder", .path = folder, .os_errno = error.value()};
+  }
+  if (found.size() == 1) return found;
+  std::sort(found.begin(), found.end());
+  NameList names;
+  for (const std::string& path : found) names.add(path);
+  const std::string problem =
+      found.empty() ? "folder has no .safetensors file"
+                    : fmt::format("folder has {} but no {}", names.text(".safetensors file"), kIndexName);
+  return Error{.status = Status::format, .message = problem, .path = folder};
+}
+
+// A tensor is in the shard that the index names, and in no other one.
+Result<void> check_against_index(const std::string& folder, const WeightMap& index,
+                                 const std::vector<Shard>& shards) {
+  std::unordered_map<std::string_view, const std::string*> holders;
+  for (const Shard& shard : shards) {
+    for (const SafetensorsTensor& tensor : shard.file.tensors) {
+      const auto [entry, fresh] = holders.emplace(tensor.name, &shard.path);
+      if (!fresh) {
+        return Error{.status = Status::format,
+                     .message = fmt::format("tensor is also in {}", *entry->second),
+                     .path = shard.path,
+                     .tensor = show_name(tensor.name)};
+      }
+    }
+  }
+  NameList missing;
+  std::string from;
+  for (const auto& [tensor, shard] : index) {
+    const std::string path = join(folder, shard);
+    if (const auto holder = holders.find(tensor); holder != holders.end() && *holder->second == path)
+      continue;
+    if (missing.empty()) from = path;
+    missing.add(tensor);
+  }
+  if (missing.empty()) return {};
+  return Error{.status = Status::format,
+               .message = fmt::format("the index names {} that the shard lacks", missing.text("tensor")),
+               .path = from};
+}
+
+std::vector<std::string> shards_of(const std::string& folder, const WeightMap& index) {
+  std::set<std::string> names;
+  for (const auto& [tensor, shard] : index) names.insert(shard);
+  std::vector<std::string> paths;
+  for (const std::string& name : names) paths.push_back(join(folder, name));
+  return paths;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> find_shards(const std::string& folder) {
+  ML_TRY(const WeightMap index, read_index(folder));
+  if (index.empty()) return find_without_index(folder);
+  return shards_of(folder, index);
+}
+
+Result<std::vector<Shard>> open_shards(const std::string& folder) {
+  ML_TRY(const WeightMap index, read_index(folder));
+  std::vector<std::string> paths = shards_of(folder, index);
+  if (index.empty()) {
+    ML_TRY(paths, find_without_index(folder));
+  }
+  std::vector<Shard> shards;
+  for (const std::string& path : paths) {
+    ML_TRY(auto input, InputBytes::open(path));
+    auto file = read_safetensors(input->data());
+    if (!file) return with_path(std::move(file.error()), path);
+    shards.push_back({path, std::move(input), std::move(*file)});
+  }
+  ML_CHECK(check_against_index(folder, index, shards));
+  return shards;
+}
+
+}  // namespace ml

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "formats/safetensors.hpp"
+#include "util/mapped_file.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+// The .safetensors of a model folder: model.safetensors.index.json with the shards that its weight_map names,
+// or model.safetensors, or the only *.safetensors that is there.
+//
+//   {"metadata": {...}, "weight_map": {"TENSOR": "model-00001-of-00003.safetensors", ...}}
+
+namespace ml {
+
+/// One .safetensors file of a folder.
+struct Shard {
+  std::string path;
+  std::shared_ptr<const InputBytes> input;
+  SafetensorsFile file;
+};
+
+/// Paths of a folder's shards, sorted; what the index says of the tensors is not checked yet.
+///
+/// @error format  a broken index, a shard's name that leaves the folder, no or too many .safetensors
+Result<std::vector<std::string>> find_shards(const std::string& folder);
+
+/// Opens a folder's shards and checks that index and shards agree and that no tensor is there twice.
+///
+/// @error io, format, limit  names the file, and the tensors
+Result<std::vector<Shard>> open_shards(const std::string& folder);
+
+}  // namespace ml

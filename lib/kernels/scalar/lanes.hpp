@@ -1,0 +1,214 @@
+#pragma once
+
+// Sixteen lanes in plain C++: what every other target must reproduce.
+
+#include "kernels/table.hpp"
+#include "util/half.hpp"
+
+#include <cmath>
+#include <cstring>
+
+namespace ml::kernels {
+namespace {
+
+struct Floats {
+  float lane[kLanes];
+};
+struct Ints {
+  std::int32_t lane[kLanes];
+};
+
+template <class Op>
+inline Floats map(Op op) {
+  Floats result;
+  for (std::uint64_t i = 0; i < kLanes; ++i) result.lane[i] = op(i);
+  return result;
+}
+
+inline Floats set1(float x) {
+  return map([&](auto) { return x; });
+}
+inline Floats load(const float* p) {
+  Floats x;
+  std::memcpy(x.lane, p, sizeof x.lane);
+  return x;
+}
+inline void store(float* p, Floats x) { std::memcpy(p, x.lane, sizeof x.lane); }
+inline Floats load_n(const float* p, std::uint64_t n) {
+  return map([&](auto i) { return i < n ? p[i] : 0.0f; });
+}
+inline void store_n(float* p, Floats x, std::uint64_t n) { std::memcpy(p, x.lane, n * sizeof(float)); }
+
+inline Floats add(Floats a, Floats b) {
+  return map([&](auto i) { return a.lane[i] + b.lane[i]; });
+}
+inline Floats sub(Floats a, Floats b) {
+  return map([&](auto i) { return a.lane[i] - b.lane[i]; });
+}
+inline Floats mul(Floats a, Floats b) {
+  return map([&](auto i) { return a.lane[i] * b.lane[i]; });
+}
+inline Floats div(Floats a, Floats b) {
+  return map([&](auto i) { return a.lane[i] / b.lane[i]; });
+}
+inline Floats fma(Floats a, Floats b, Floats c) {
+  return map([&](auto i) { return std::fma(a.lane[i], b.lane[i], c.lane[i]); });
+}
+// Of an unordered pair the second operand, as the x86 instructions do.
+inline Floats min(Floats a, Floats b) {
+  return map([&](auto i) { return a.lane[i] < b.lane[i] ? a.lane[i] : b.lane[i]; });
+}
+inline Floats max(Floats a, Floats b) {
+  return map([&](auto i) { return a.lane[i] > b.lane[i] ? a.lane[i] : b.lane[i]; });
+}
+inline Floats abs(Floats a) {
+  return map([&](auto i) { return std::fabs(a.lane[i]); });
+}
+inline Floats copysign(Floats magnitude, Floats sign) {
+  return map([&](auto i) { return std::copysign(magnitude.lane[i], sign.lane[i]); });
+}
+inline Floats select_less(Floats a, Floats b, Floats yes, Floats no) {
+  return map([&](auto i) { return a.lane[i] < b.lane[i] ? yes.lane[i] : no.lane[i]; });
+}
+inline Floats select_nan(Floats a, Floats yes, Floats no) {
+  return map([&](auto i) { return a.lane[i] != a.lane[i] ? yes.lane[i] : no.lane[i]; });
+}
+
+inline Floats bits_to_floats(Ints a) {
+  Floats x;
+  std::memcpy(x.lane, a.lane, sizeof x.lane);
+  return x;
+}
+inline Ints floats_to_bits(Floats a) {
+  Ints x;
+  std::memcpy(x.lane, a.lane, sizeof x.lane);
+  return x;
+}
+inline Ints set1(std::int32_t value) {
+  Ints x;
+  for (auto& lane : x.lane) lane = value;
+  return x;
+}
+inline Ints load(const std::int32_t* p) {
+  Ints x;
+  std::memcpy(x.lane, p, sizeof x.lane);
+  return x;
+}
+inline Ints add(Ints a, Ints b) {
+  for (std::uint64_t i = 0; i < kLanes; ++i) a.lane[i] += b.lane[i];
+  return a;
+}
+inline Ints sub(Ints a, Ints b) {
+  for (std::uint64_t i = 0; i < kLanes; ++i) a.lane[i] -= b.lane[i];
+  return a;
+}
+template <int kBits>
+inline Ints shift_left(Ints a) {
+  for (auto& lane : a.lane) lane = static_cast<std::int32_t>(static_cast<std::uint32_t>(lane) << kBits);
+  return a;
+}
+template <int kBits>
+inline Ints shift_right(Ints a) {
+  for (auto& lane : a.lane) lane >>= kBits;
+  return a;
+}
+inline Floats to_floats(Ints a) {
+  return map([&](auto i) { return static_cast<float>(a.lane[i]); });
+}
+// Toward zero; the values fit.
+inline Ints truncate(Floats a) {
+  Ints x;
+  for (std::uint64_t i = 0; i < kLanes; ++i) x.lane[i] = static_cast<std::int32_t>(a.lane[i]);
+  return x;
+}
+inline void store_i8(std::int8_t* p, Ints a) {
+  for (std::uint64_t i = 0; i < kLanes; ++i) p[i] = static_cast<std::int8_t>(a.lane[i]);
+}
+inline std::int32_t fold_add(Ints a) {
+  std::int32_t sum = 0;
+  for (const auto lane : a.lane) sum += lane;
+  return sum;
+}
+
+// The folds of ml-numerics(7): 8 + 8, 4 + 4, 2 + 2, 1 + 1.
+inline float fold_add(Floats a) {
+  for (std::uint64_t half = kLanes / 2; half > 0; half /= 2) {
+    for (std::uint64_t i = 0; i < half; ++i) a.lane[i] = a.lane[i] + a.lane[i + half];
+  }
+  return a.lane[0];
+}
+inline float fold_max(Floats a) {
+  for (std::uint64_t half = kLanes / 2; half > 0; half /= 2) {
+    for (std::uint64_t i = 0; i < half; ++i)
+      a.lane[i] = a.lane[i] > a.lane[i + half] ? a.lane[i] : a.lane[i + half];
+  }
+  return a.lane[0];
+}
+
+// Weights of other types, widened exactly. The _n forms read n elements and leave zeros.
+inline Floats load_f16_n(const unsigned char* p, std::uint64_t n) {
+  return map([&](auto i) {
+    std::uint16_t half = 0;
+    if (i < n) std::memcpy(&half, p + 2 * i, 2);
+    return f16_to_f32(half);
+  });
+}
+inline Floats load_f16(const unsigned char* p) { return load_f16_n(p, kLanes); }
+inline void store_f16_n(std::uint16_t* p, Floats a, std::uint64_t n) {
+  for (std::uint64_t i = 0; i < n; ++i) p[i] = f32_to_f16(a.lane[i]);
+}
+inline Floats load_bf16_n(const unsigned char* p, std::uint64_t n) {
+  Ints bits = set1(0);
+  for (std::uint64_t i = 0; i < n; ++i) {
+    std::uint16_t high;
+    std::memcpy(&high, p + 2 * i, 2);
+    bits.lane[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(high) << 16);
+  }
+  return bits_to_floats(bits);
+}
+inline Floats load_bf16(const unsigned char* p) { return load_bf16_n(p, kLanes); }
+inline Floats load_i8(const unsigned char* p) {
+  return map([&](auto i) { return static_cast<float>(static_cast<std::int8_t>(p[i])); });
+}
+// The low or the high nibbles of 16 bytes, minus 8.
+inline Floats load_low_nibbles(const unsigned char* p) {
+  return map([&](auto i) { return static_cast<float>((p[i] & 15) - 8); });
+}
+inline Floats load_high_nibbles(const unsigned char* p) {
+  return map([&](auto i) { return static_cast<float>((p[i] >> 4) - 8); });
+}
+
+// Sixteen blocks of Q8_0 or Q4_0 weights, and their exact integer dots with sixteen blocks of activations.
+struct BlocksQ8 {
+  static constexpr std::uint64_t kBytes = 32;
+  const unsigned char* bytes;
+
+  static BlocksQ8 load(const unsigned char* p) { return {p}; }
+  Ints dot(const std::int8_t* x, const std::int32_t*) const {
+    Ints sums = set1(0);
+    for (std::uint64_t b = 0; b < kLanes; ++b) {
+      for (std::uint64_t j = 0; j < 32; ++j)
+        sums.lane[b] += static_cast<std::int8_t>(bytes[32 * b + j]) * x[32 * b + j];
+    }
+    return sums;
+  }
+};
+struct BlocksQ4 {
+  static constexpr std::uint64_t kBytes = 16;
+  const unsigned char* bytes;
+
+  static BlocksQ4 load(const unsigned char* p) { return {p}; }
+  Ints dot(const std::int8_t* x, const std::int32_t*) const {
+    Ints sums = set1(0);
+    for (std::uint64_t b = 0; b < kLanes; ++b) {
+      for (std::uint64_t j = 0; j < 16; ++j) {
+        const int packed = bytes[16 * b + j];
+        sums.lane[b] += ((packed & 15) - 8) * x[32 * b + j] + ((packed >> 4) - 8) * x[32 * b + j + 16];
+      }
+    }
+    return sums;
+  }
+};
+
+}  // namespace
+}  // namespace ml::kernels

@@ -1,0 +1,26 @@
+#pragma once
+
+// The table of the lanes header that was included before: every target's table file ends with this.
+
+#include "kernels/attention_kernels.hpp"
+#include "kernels/matmul_kernels.hpp"
+#include "kernels/table.hpp"
+#include "kernels/vector_kernels.hpp"
+
+namespace ml::kernels {
+namespace {
+
+constexpr Table kRows{
+    .matmul_q8 = {nullptr, nullptr, nullptr, matmul_q8<BlocksQ8>, matmul_q8<BlocksQ4>},
+    .matmul_f32 = {matmul_f32<PlainF32>, matmul_f32<PlainF16>, matmul_f32<PlainBf16>, matmul_f32<ScaledQ8>,
+                   matmul_f32<ScaledQ4>},
+    .quantize_q8 = quantize_q8,
+    .rms_norm = rms_norm,
+    .silu_mul = silu_mul,
+    .exp = exp_vector,
+    .to_f16 = to_f16,
+    .attend = {attend<CacheF32>, attend<CacheF16>},
+};
+
+}  // namespace
+}  // namespace ml::kernels

@@ -1,0 +1,117 @@
+#include "kernels/targets.hpp"
+
+#include <ml/encoding.hpp>
+#include <ml/session.hpp>
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <cstdlib>
+#include <iterator>
+#include <string>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace ml {
+
+namespace {
+
+static_assert(kernels::kF32 == static_cast<int>(Encoding::f32) &&
+              kernels::kF16 == static_cast<int>(Encoding::f16) &&
+              kernels::kBf16 == static_cast<int>(Encoding::bf16) &&
+              kernels::kQ8_0 == static_cast<int>(Encoding::q8_0) &&
+              kernels::kQ4_0 == static_cast<int>(Encoding::q4_0));
+static_assert(kernels::kKvF32 == static_cast<int>(KvType::f32) &&
+              kernels::kKvF16 == static_cast<int>(KvType::f16));
+
+struct TargetRow {
+  Target target;
+  std::string_view name;
+  const kernels::Table* table;
+  bool (*runs_here)();
+};
+
+bool always() { return true; }
+#if defined(__x86_64__)
+// clang 14's __builtin_cpu_supports does not know it.
+bool has_f16c() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+bool has_avx2() {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
+}
+bool has_avx512() {
+  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512vnni");
+}
+#endif
+
+// Slowest first.
+constexpr TargetRow kTargets[] = {
+    {Target::scalar, "scalar", &kernels::scalar_table, always},
+#if defined(__x86_64__)
+    {Target::avx2, "avx2", &kernels::avx2_table, has_avx2},
+    {Target::avx512, "avx512", &kernels::avx512_table, has_avx512},
+#endif
+};
+
+const TargetRow& row_of(Target target) {
+  const TargetRow* best = &kTargets[0];
+  for (const TargetRow& row : kTargets) {
+    if (target == row.target) return row;
+    if (row.runs_here()) best = &row;
+  }
+  return *best;
+}
+
+}  // namespace
+
+std::vector<Target> available_targets() {
+  std::vector<Target> targets;
+  for (const TargetRow& row : kTargets) {
+    if (row.runs_here()) targets.push_back(row.target);
+  }
+  return targets;
+}
+
+std::string_view target_name(Target target) { return row_of(target).name; }
+
+Result<Target> resolve_target(std::string_view name) {
+  std::string_view source = "target";
+  if (name.empty()) {
+    const char* environment = std::getenv("ML_TARGET");
+    if (environment == nullptr || *environment == '\0') return row_of(Target::best).target;
+    name = environment;
+    source = "ML_TARGET";
+  }
+  std::string known;
+  for (const TargetRow& row : kTargets) {
+    if (row.name == name) {
+      if (row.runs_here()) return row.target;
+      return Error{.status = Status::unsupported,
+                   .message = fmt::format("{} {}: this CPU cannot run it", source, name)};
+    }
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", row.name);
+  }
+  return Error{.status = Status::arg,
+               .message = fmt::format("{} is '{}', must be one of {}", source, name, known)};
+}
+
+unsigned available_threads() {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  const int count = CPU_COUNT(&set);
+  return count > 0 ? static_cast<unsigned>(count) : 1;
+}
+
+namespace kernels {
+
+const Table& table_of(Target target) { return *row_of(target).table; }
+
+}  // namespace kernels
+}  // namespace ml

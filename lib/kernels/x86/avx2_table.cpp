@@ -1,0 +1,10 @@
+// The lanes come first: the rows are written over them.
+#include "kernels/x86/lanes_avx2.hpp"
+
+#include "kernels/table_rows.hpp"
+
+namespace ml::kernels {
+
+const Table avx2_table = kRows;
+
+}  // namespace ml::kernels

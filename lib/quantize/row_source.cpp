@@ -1,0 +1,52 @@
+#include "quantize/row_source.hpp"
+
+#include <algorithm>
+
+namespace ml {
+
+namespace {
+
+// Vectors and matrices whose rows rotate (mlb(5), ROPE).
+bool rotates(Role role) {
+  return role == Role::wq || role == Role::wk || role == Role::bq || role == Role::bk || role == Role::q_norm ||
+         role == Role::k_norm;
+}
+
+// Interleaved row -> rotate-half row, in heads of head_dim rows whose first rot_dim rotate.
+std::uint64_t rotate_half_row(std::uint64_t row, std::uint64_t head_dim, std::uint64_t rot_dim) {
+  const std::uint64_t in_head = row % head_dim;
+  if (in_head >= rot_dim) return row;
+  return row - in_head + in_head / 2 + (in_head % 2 != 0 ? rot_dim / 2 : 0);
+}
+
+}  // namespace
+
+RowSource::RowSource(const ModelDesc& desc, const Tensor& tensor, std::uint64_t cols)
+    : view_(tensor.view), cols_(cols) {
+  if (desc.rope.layout != RopeLayout::rotate_half || !rotates(tensor.role)) return;
+  head_dim_ = desc.head_dim;
+  rot_dim_ = desc.rope.rot_dim;
+  permute_elements_ = !is_matrix(tensor.role);
+}
+
+std::uint64_t RowSource::source_row(std::uint64_t row) const {
+  if (row >= view_.rows) return kNone;
+  return head_dim_ == 0 || permute_elements_ ? row : rotate_half_row(row, head_dim_, rot_dim_);
+}
+
+void RowSource::load(std::uint64_t row, std::span<float> out, std::span<float> spare) const {
+  const std::uint64_t from = source_row(row);
+  if (from == kNone) {
+    std::fill_n(out.begin(), cols_, 0.0f);
+    return;
+  }
+  if (permute_elements_) {
+    decode_row(view_, from, spare);
+    for (std::uint64_t i = 0; i < cols_; ++i) out[i] = spare[rotate_half_row(i, head_dim_, rot_dim_)];
+    return;
+  }
+  decode_row(view_, from, out);
+  std::fill_n(out.begin() + static_cast<std::ptrdiff_t>(view_.cols), cols_ - view_.cols, 0.0f);
+}
+
+}  // namespace ml

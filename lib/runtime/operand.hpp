@@ -1,0 +1,55 @@
+#pragma once
+
+#include <ml/session.hpp>
+
+#include "kernels/table.hpp"
+#include "util/aligned_buffer.hpp"
+#include "util/thread_pool.hpp"
+
+#include <span>
+
+namespace ml {
+
+/// Activations of a batch of tokens, ready to be multiplied: float rows, and their Q8 form once it is asked
+/// for.
+class Operand {
+ public:
+  /// @error nomem
+  static Result<Operand> create(std::uint64_t max_tokens, std::uint64_t cols);
+
+  /// Row of one token, cols floats; the padding after them stays zero.
+  float* row(std::uint64_t token) { return floats_.data() + token * stride_; }
+  const float* row(std::uint64_t token) const { return floats_.data() + token * stride_; }
+  std::uint64_t cols() const { return cols_; }
+  std::uint64_t stride() const { return stride_; }
+  std::uint64_t n_bytes() const {
+    return floats_.n_bytes() + quants_.n_bytes() + scales_.n_bytes() + sums_.n_bytes();
+  }
+
+  /// Quantizes the rows of tokens [begin, end).
+  void quantize(const kernels::Table& table, std::uint64_t begin, std::uint64_t end);
+  kernels::QuantizedActs quantized(std::uint64_t first_token) const;
+
+ private:
+  std::uint64_t cols_ = 0;
+  std::uint64_t stride_ = 0;
+  std::uint64_t blocks_ = 0;
+  AlignedBuffer<float> floats_;
+  AlignedBuffer<std::int8_t> quants_;
+  AlignedBuffer<float> scales_;
+  AlignedBuffer<std::int32_t> sums_;
+};
+
+/// One product: out[token * out_stride + row] for each row of the matrix.
+struct Product {
+  const TensorView* weights;
+  float* out;
+  std::uint64_t out_stride;
+};
+
+/// Multiplies matrices with the same activations, tokens [first_token, first_token + n_tokens), in one
+/// parallel pass over all their rows.
+void multiply(ThreadPool& pool, const kernels::Table& table, Activations activations, Operand& x,
+              std::uint64_t first_token, std::uint64_t n_tokens, std::span<const Product> products);
+
+}  // namespace ml

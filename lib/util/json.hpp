@@ -1,0 +1,28 @@
+#pragma once
+
+#include <ml/status.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace ml {
+
+/// Containers inside each other that parse_json accepts.
+inline constexpr std::size_t kMaxJsonDepth = 64;
+
+/// Parses one JSON text, more strictly than the library does: a key that an object holds twice and nesting
+/// over kMaxJsonDepth are refused. No exception leaves it.
+///
+/// @error format  not JSON, not UTF-8, a number beyond double; offset is counted from the start of `text`
+/// @error limit   nested too deeply
+Result<nlohmann::json> parse_json(std::string_view text);
+
+/// A value as messages show it: compact JSON, cut off where it grows long.
+std::string show_json(const nlohmann::json& value);
+
+/// A name from a file as messages show it: control characters escaped, cut off where it grows long.
+std::string show_name(std::string_view name);
+
+}  // namespace ml

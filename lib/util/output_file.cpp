@@ -1,0 +1,227 @@
+#include <ml/output.hpp>
+
+#include "util/temporary_file.hpp"
+#include "util/try.hpp"
+
+#include <fmt/format.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+namespace ml {
+
+namespace {
+
+constexpr std::size_t kBufferBytes = std::size_t(1) << 18;
+constexpr int kMaxLinks = 40;  // as many as the kernel follows
+
+Error io_error(std::string what) {
+  return {.status = Status::io, .message = std::move(what), .os_errno = errno};
+}
+
+bool same_file(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+Result<void> refuse_inputs(const struct stat& target, const std::vector<std::string>& inputs) {
+  if (!S_ISREG(target.st_mode) && !S_ISBLK(target.st_mode)) return {};
+  for (const std::string& input : inputs) {
+    struct stat info;
+    const int status = input == "-" ? ::fstat(STDIN_FILENO, &info) : ::stat(input.c_str(), &info);
+    if (status == 0 && same_file(target, info)) {
+      return Error{.status = Status::arg,
+                   .message = fmt::format("output and input {} are the same file",
+                                          input == "-" ? "(standard input)" : input)};
+    }
+  }
+  return {};
+}
+
+Result<void> refuse_terminal(int fd, const OutputOptions& options) {
+  if (!options.binary || ::isatty(fd) == 0) return {};
+  return Error{.status = Status::arg, .message = "binary data is not written to a terminal; -o names a file"};
+}
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// The file that a chain of symbolic links stands for; it may not exist yet.
+Result<std::string> follow_links(std::string path) {
+  for (int i = 0; i < kMaxLinks; ++i) {
+    struct stat info;
+    if (::lstat(path.c_str(), &info) != 0 || !S_ISLNK(info.st_mode)) return path;
+    std::array<char, PATH_MAX> target;
+    const ssize_t n = ::readlink(path.c_str(), target.data(), target.size());
+    if (n < 0) return io_error("cannot read the link");
+    const std::string text(target.data(), static_cast<std::size_t>(n));
+    path = text.starts_with('/') ? text : folder_of(path) + "/" + text;
+  }
+  errno = ELOOP;
+  return io_error("cannot follow the links");
+}
+
+}  // namespace
+
+struct OutputFile::Impl {
+  std::string path;
+  std::optional<TemporaryFile> temporary;  // empty: written in place
+  int fd = -1;                             // owned only where written in place
+  bool force = false;
+  std::vector<std::byte> buffer;
+  std::uint64_t position = 0;
+  std::optional<Error> error;  // the first failure; nothing is written after it
+
+  ~Impl() {
+    if (!temporary && fd >= 0) ::close(fd);
+  }
+
+  Result<void> fail(Error failure) {
+    error = with_path(std::move(failure), path);
+    return *error;
+  }
+
+  Result<void> write_now(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return fail(io_error("cannot write"));
+      bytes = bytes.subspan(static_cast<std::size_t>(n));
+    }
+    return {};
+  }
+
+  Result<void> flush() {
+    ML_CHECK(write_now(buffer));
+    buffer.clear();
+    return {};
+  }
+
+  Result<void> open_standard_output(const OutputOptions& options);
+  Result<void> open_in_place(const OutputOptions& options);
+  Result<void> open_file(const OutputOptions& options);
+  Result<void> finish_in_place();
+};
+
+Result<void> OutputFile::Impl::open_standard_output(const OutputOptions& options) {
+  path = "standard output";
+  struct stat info;
+  if (::fstat(STDOUT_FILENO, &info) != 0) return io_error("cannot write");
+  ML_CHECK(refuse_terminal(STDOUT_FILENO, options));
+  ML_CHECK(refuse_inputs(info, options.inputs));
+  fd = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  if (fd < 0) return io_error("cannot write");
+  return {};
+}
+
+// Devices, pipes and sockets have no content to keep or replace.
+Result<void> OutputFile::Impl::open_in_place(const OutputOptions& options) {
+  do fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  while (fd < 0 && errno == EINTR);
+  if (fd < 0) return io_error("cannot open");
+  return refuse_terminal(fd, options);
+}
+
+Result<void> OutputFile::Impl::open_file(const OutputOptions& options) {
+  struct stat info;
+  const bool exists = ::stat(path.c_str(), &info) == 0;
+  if ((exists && S_ISDIR(info.st_mode)) || path.ends_with('/')) {
+    errno = EISDIR;
+    return io_error("cannot write");
+  }
+  if (exists) {
+    ML_CHECK(refuse_inputs(info, options.inputs));
+    const bool keeps_bytes = S_ISREG(info.st_mode) || S_ISBLK(info.st_mode);
+    if (keeps_bytes && !options.force)
+      return Error{.status = Status::io, .message = "exists; -f replaces it"};
+    if (!S_ISREG(info.st_mode)) return open_in_place(options);
+  }
+  ML_TRY(const std::string target, follow_links(path));
+  const std::size_t slash = target.rfind('/');
+  const std::string name = slash == std::string::npos ? target : target.substr(slash + 1);
+  if (name.empty()) {
+    errno = ENOENT;
+    return io_error("cannot create");
+  }
+  if (name.size() > NAME_MAX) {
+    errno = ENAMETOOLONG;
+    return io_error("cannot create");
+  }
+  ML_TRY(temporary, TemporaryFile::create(folder_of(target), name));
+  fd = temporary->fd();
+  return {};
+}
+
+Result<void> OutputFile::Impl::finish_in_place() {
+  // A pipe or a device may not know fsync.
+  if (::fsync(fd) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP && errno != EINTR) {
+    return fail(io_error("cannot flush to disk"));
+  }
+  if (::close(std::exchange(fd, -1)) != 0 && errno != EINTR) return fail(io_error("cannot write"));
+  return {};
+}
+
+OutputFile::OutputFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+OutputFile::OutputFile(OutputFile&&) noexcept = default;
+OutputFile& OutputFile::operator=(OutputFile&&) noexcept = default;
+OutputFile::~OutputFile() = default;
+
+Result<OutputFile> OutputFile::create(const std::string& path, const OutputOptions& options) {
+  auto impl = std::make_unique<Impl>();
+  impl->path = path;
+  impl->force = options.force;
+  const bool standard_output = path == "-" || path == "/dev/stdout";
+  auto opened = standard_output ? impl->open_standard_output(options) : impl->open_file(options);
+  if (!opened) return with_path(std::move(opened.error()), impl->path);
+  return OutputFile(std::move(impl));
+}
+
+Result<void> OutputFile::write(std::span<const std::byte> bytes) {
+  if (impl_->error) return *impl_->error;
+  if (impl_->buffer.size() + bytes.size() > kBufferBytes) ML_CHECK(impl_->flush());
+  if (bytes.size() >= kBufferBytes) {
+    ML_CHECK(impl_->write_now(bytes));
+  } else {
+    if (impl_->buffer.capacity() == 0) impl_->buffer.reserve(kBufferBytes);
+    impl_->buffer.insert(impl_->buffer.end(), bytes.begin(), bytes.end());
+  }
+  impl_->position += bytes.size();
+  return {};
+}
+
+Result<void> OutputFile::write_zeros(std::uint64_t n) {
+  static constexpr std::array<std::byte, 4096> kZeros{};
+  while (n > 0) {
+    const std::size_t piece = static_cast<std::size_t>(std::min<std::uint64_t>(n, kZeros.size()));
+    ML_CHECK(write(std::span(kZeros).first(piece)));
+    n -= piece;
+  }
+  return {};
+}
+
+std::uint64_t OutputFile::position() const { return impl_->position; }
+
+Result<void> OutputFile::commit() {
+  if (impl_->error) return *impl_->error;
+  ML_CHECK(impl_->flush());
+  if (!impl_->temporary) {
+    ML_CHECK(impl_->finish_in_place());
+  } else if (auto published = impl_->temporary->publish(impl_->force); !published) {
+    return impl_->fail(std::move(published.error()));
+  }
+  impl_->error = Error{.status = Status::arg, .message = "the file is already complete", .path = impl_->path};
+  return {};
+}
+
+}  // namespace ml

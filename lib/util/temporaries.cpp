@@ -1,0 +1,64 @@
+#include "util/temporary_file.hpp"
+
+#include <ml/output.hpp>
+
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+namespace ml {
+
+namespace temporaries {
+
+namespace {
+
+enum class State : int { free, filling, active };
+
+// Fixed storage, because a signal handler may look at it at any moment.
+struct Slot {
+  std::atomic<State> state{State::free};
+  int folder_fd = -1;
+  std::array<char, NAME_MAX + 1> name{};
+};
+static_assert(std::atomic<State>::is_always_lock_free);
+
+constexpr int kSlots = 64;
+std::array<Slot, kSlots> slots;
+
+}  // namespace
+
+int add(int folder_fd, const std::string& name) {
+  if (name.size() > NAME_MAX) return -1;
+  for (int i = 0; i < kSlots; ++i) {
+    Slot& slot = slots[static_cast<std::size_t>(i)];
+    State expected = State::free;
+    if (!slot.state.compare_exchange_strong(expected, State::filling, std::memory_order_acq_rel)) continue;
+    slot.folder_fd = folder_fd;
+    std::memcpy(slot.name.data(), name.c_str(), name.size() + 1);
+    slot.state.store(State::active, std::memory_order_release);
+    return i;
+  }
+  return -1;
+}
+
+void drop(int slot) {
+  slots[static_cast<std::size_t>(slot)].state.store(State::free, std::memory_order_release);
+}
+
+}  // namespace temporaries
+
+void remove_temporaries() noexcept {
+  const int saved_errno = errno;
+  for (temporaries::Slot& slot : temporaries::slots) {
+    if (slot.state.load(std::memory_order_acquire) == temporaries::State::active) {
+      ::unlinkat(slot.folder_fd, slot.name.data(), 0);
+    }
+  }
+  errno = saved_errno;
+}
+
+}  // namespace ml

@@ -1,0 +1,143 @@
+#include "catch.hpp"
+#include "common/completion.hpp"
+#include "common/help.hpp"
+#include "common/option_table.hpp"
+#include "common/progress.hpp"
+#include "common/text.hpp"
+
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace cli;
+
+TEST_CASE("sizes and counts are short", "[cli]") {
+  CHECK(human_size(0) == "0 B");
+  CHECK(human_size(999) == "999 B");
+  CHECK(human_size(1000) == "1.0 kB");
+  CHECK(human_size(1234567) == "1.2 MB");
+  CHECK(human_size(999949) == "999.9 kB");
+  CHECK(human_size(999950) == "1.0 MB");
+  CHECK(human_size(UINT64_MAX) == "18.4 EB");
+  CHECK(human_count(512) == "512");
+  CHECK(human_count(1100000) == "1.1 M");
+}
+
+TEST_CASE("a table aligns its columns, whatever bytes a code point takes", "[cli]") {
+  Table table({Table::Align::left, Table::Align::right, Table::Align::left});
+  table.add({"name", "bytes", "note"});
+  table.add({"é", "12345678"});
+  table.add({"longer name", "1", "x"});
+  CHECK(table.text() ==
+        "name            bytes  note\n"
+        "é            12345678\n"
+        "longer name         1  x\n");
+}
+
+TEST_CASE("JSON is one line and always UTF-8", "[cli]") {
+  nlohmann::ordered_json json;
+  json["b"] = 1;
+  json["a"] = "x\xff\ny";
+  CHECK(json_line(json) == "{\"b\":1,\"a\":\"x\xef\xbf\xbd\\ny\"}\n");
+}
+
+TEST_CASE("a progress line fits the terminal", "[cli]") {
+  CHECK(progress_line("packing", 250, 1000, 5, 60, false, human_count) ==
+        "packing [######....................]  25 %  50/s  0:15 left");
+  CHECK(progress_line("packing", 250, 1000, 5, 12, false, human_count) == " 25 %");
+  CHECK(progress_line("packing", 2500, 0, 5, 60, false, human_size) == "packing  2.5 kB  500 B/s");
+  CHECK(progress_line("p", 0, 10, 5, 40, false, human_count) == "p [.............]   0 %  0/s  -:-- left");
+  CHECK(progress_line("p", 1, 16, 1, 31, true, human_count) == "p [▎   ]   6 %  1/s  0:15 left");
+  for (const bool unicode : {false, true}) {
+    for (std::size_t columns = 8; columns < 100; ++columns) {
+      for (std::uint64_t done = 0; done <= 1000; done += 50) {
+        const std::string line = progress_line("packing", done, 1000, 1e4, columns, unicode, human_size);
+        CHECK(display_width(line) < columns);
+      }
+    }
+  }
+}
+
+namespace {
+
+struct Options {
+  std::vector<std::string> files, stops;
+  std::string type, mode, output;
+  int count = 0;
+  bool flag = false;
+};
+
+void add(CLI::App& app, Options& options) {
+  app.add_option("FILE", options.files, "Inputs")->required();
+  app.add_option("-o,--output", options.output, "Where to")->type_name("OUT.mlb");
+  app.add_option("--type", options.type, "Encoding: one of [a], it's \"that\"")
+      ->check(CLI::IsMember({"q8_0", "q4_0"}));
+  app.add_option("--mode", options.mode, "Mode")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, std::string>{{"slow", "0"}, {"fast", "1"}}));
+  app.add_option("-n", options.count, "How many. Never negative");
+  app.add_option("--stop", options.stops, "Text")->group("Sampling");
+  app.add_flag("--flag", options.flag,
+               "A flag with words enough to need two lines in any help text of 80 columns");
+  app.add_flag("--hidden", options.flag, "Not shown")->group("");
+}
+
+}  // namespace
+
+TEST_CASE("the option table knows arguments, fixed sets and files", "[cli]") {
+  CLI::App app;
+  Options options;
+  app.set_help_flag("-h,--help", "Help")->group(kCommonGroup);
+  add(app, options);
+  const std::vector<OptionRow> rows = option_table(app);
+  REQUIRE(rows.size() == 8);
+  CHECK(rows[0].operand);
+  CHECK(rows[0].required);
+  CHECK(rows[0].many);
+  CHECK(rows[1].argument == "OUT.mlb");
+  CHECK(rows[1].files);
+  CHECK(rows[2].choices == std::vector<std::string>{"q8_0", "q4_0"});
+  CHECK(rows[2].argument == "q8_0|q4_0");
+  CHECK(rows[3].choices == std::vector<std::string>{"fast", "slow"});
+  CHECK(rows[4].argument == "N");
+  CHECK_FALSE(rows[4].files);
+  CHECK(rows[5].many);
+  CHECK(rows[6].argument.empty());
+  CHECK(rows[7].long_names == std::vector<std::string>{"help"});
+}
+
+TEST_CASE("help is within 80 columns and ends with the example", "[cli]") {
+  CLI::App app;
+  Options options;
+  add(app, options);
+  const std::string text = help_text("ml-x", "Does something.", "ml-x --type q8_0 file", option_table(app));
+  CHECK(text.starts_with("Usage: ml-x [OPTION]... FILE...\nDoes something.\n\nOperands:\n  FILE     "));
+  CHECK(text.ends_with("\nExample:\n  ml-x --type q8_0 file\n"));
+  CHECK(text.find("\n  -o, --output OUT.mlb") != std::string::npos);
+  CHECK(text.find("\n  -n N ") != std::string::npos);
+  CHECK(text.find("\nSampling:\n      --stop TEXT") != std::string::npos);
+  CHECK(text.find("hidden") == std::string::npos);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) CHECK(line.size() < 80);
+}
+
+TEST_CASE("completion scripts quote what descriptions hold", "[cli]") {
+  CLI::App app;
+  Options options;
+  add(app, options);
+  const auto rows = option_table(app);
+  const std::string bash = completion_script("bash", "ml-x", rows);
+  CHECK(bash.find("--type) COMPREPLY=($(compgen -W 'q8_0 q4_0' -- \"$cur\")); return ;;") !=
+        std::string::npos);
+  CHECK(bash.find("complete -F _ml_x ml-x\n") != std::string::npos);
+  const std::string zsh = completion_script("zsh", "ml-x", rows);
+  CHECK(zsh.starts_with("#compdef ml-x\n"));
+  CHECK(zsh.find("'(--type)--type=[Encoding\\: one of \\[a\\], it'\\''s \"that\"]:q8_0|q4_0:(q8_0 q4_0)'") !=
+        std::string::npos);
+  CHECK(zsh.find("'(-n)-n+[How many]:N: '") != std::string::npos);
+  CHECK(zsh.find("'*--stop=[Text]:TEXT: '") != std::string::npos);
+  const std::string fish = completion_script("fish", "ml-x", rows);
+  CHECK(fish.find("complete -c ml-x -l type -x -a 'q8_0 q4_0' -d 'Encoding: one of [a], it\\'s \"that\"'") !=
+        std::string::npos);
+  CHECK(fish.find("complete -c ml-x -s o -l output -r -F -d 'Where to'") != std::string::npos);
+}
