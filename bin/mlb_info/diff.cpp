@@ -19,6 +19,8 @@ struct Difference {
   std::string what;  // "value", "encoding", "shape", "bytes", "presence"
   std::string a;
   std::string b;
+  std::optional<double> rms_a = {};  // of the weights of a, and of the differences, where both can be decoded
+  double rms_difference = 0;
 };
 
 // Calls compare(item of a or null, item of b or null) for the names of a in order, then those that only b
@@ -38,16 +40,32 @@ void by_name(const std::vector<Item>& a, const std::vector<Item>& b, const Compa
   }
 }
 
-bool same_bytes(const ml::InfoArray& a, const ml::InfoArray& b) {
-  return std::equal(a.data.begin(), a.data.end(), b.data.begin(), b.data.end()) &&
-         std::equal(a.scales.begin(), a.scales.end(), b.scales.begin(), b.scales.end());
+std::uint64_t n_unequal(std::span<const std::byte> a, std::span<const std::byte> b) {
+  const std::size_t shared = std::min(a.size(), b.size());
+  std::uint64_t n = std::max(a.size(), b.size()) - shared;
+  for (std::size_t i = 0; i < shared; ++i) n += a[i] != b[i] ? 1 : 0;
+  return n;
 }
 
-// What the weights' difference amounts to: "rms of the difference 0.0012, rms of the weights 0.31".
-std::string weights_text(const ml::InfoArray& a, const ml::InfoArray& b, unsigned threads) {
-  if (!a.view || !b.view || a.view->rows != b.view->rows || a.view->cols != b.view->cols) return {};
-  return fmt::format("rms {:.4g}, the difference's {:.4g}", ml::tensor_stats(*a.view, threads).rms,
-                     ml::rms_difference(*a.view, *b.view));
+// How far apart the weights are, where both can be decoded.
+void compare_weights(const ml::InfoArray& a, const ml::InfoArray& b, unsigned threads,
+                     Difference& difference) {
+  if (!a.view || !b.view || a.view->rows != b.view->rows || a.view->cols != b.view->cols) return;
+  difference.rms_a = ml::tensor_stats(*a.view, threads).rms;
+  difference.rms_difference = ml::rms_difference(*a.view, *b.view);
+}
+
+// Arrays of one name: the first of shape, encoding and bytes that differs.
+std::optional<Difference> compare_arrays(const ml::InfoArray& a, const ml::InfoArray& b, unsigned threads) {
+  if (a.shape != b.shape) return Difference{a.name, "shape", shape_text(a), shape_text(b)};
+  Difference difference{a.name, "encoding", encoding_text(a), encoding_text(b)};
+  if (difference.a == difference.b) {
+    const std::uint64_t n = n_unequal(a.data, b.data) + n_unequal(a.scales, b.scales);
+    if (n == 0) return std::nullopt;
+    difference = {a.name, "bytes", std::to_string(n), std::to_string(a.n_bytes())};
+  }
+  compare_weights(a, b, threads, difference);
+  return difference;
 }
 
 std::vector<Difference> compare(const ml::FileReport& a, const ml::FileReport& b, unsigned threads) {
@@ -70,17 +88,7 @@ std::vector<Difference> compare(const ml::FileReport& a, const ml::FileReport& b
       found.push_back({only.name, "presence", in_a == nullptr ? "" : text, in_b == nullptr ? "" : text});
       return;
     }
-    if (encoding_text(*in_a) != encoding_text(*in_b)) {
-      found.push_back({in_a->name, "encoding", encoding_text(*in_a), encoding_text(*in_b)});
-    }
-    if (in_a->shape != in_b->shape)
-      found.push_back({in_a->name, "shape", shape_text(*in_a), shape_text(*in_b)});
-    if (!same_bytes(*in_a, *in_b)) {
-      found.push_back(
-          {in_a->name, "bytes", std::to_string(in_a->n_bytes()), std::to_string(in_b->n_bytes())});
-      if (const std::string text = weights_text(*in_a, *in_b, threads); !text.empty())
-        found.back().b += "; " + text;
-    }
+    if (auto difference = compare_arrays(*in_a, *in_b, threads)) found.push_back(std::move(*difference));
   });
   return found;
 }
@@ -92,7 +100,30 @@ std::string difference_line(const Difference& difference) {
                                 : fmt::format("only in B: {} {}\n", name, difference.b);
   }
   if (difference.what == "value") return fmt::format("{}: {} | {}\n", name, difference.a, difference.b);
-  return fmt::format("{}: {} {} | {}\n", name, difference.what, difference.a, difference.b);
+  std::string line = difference.what == "bytes"
+                         ? fmt::format("{}: {} of {} bytes differ", name, difference.a, difference.b)
+                         : fmt::format("{}: {} {} | {}", name, difference.what, difference.a, difference.b);
+  if (difference.rms_a) {
+    line += fmt::format("; rms of the weights {:.4g}, of the difference {:.4g}", *difference.rms_a,
+                        difference.rms_difference);
+  }
+  return line + "\n";
+}
+
+ordered_json difference_json(const Difference& difference) {
+  ordered_json json = {{"name", difference.name}, {"what", difference.what}};
+  if (difference.what == "bytes") {
+    json["n_unequal_bytes"] = std::stoull(difference.a);
+    json["n_bytes"] = std::stoull(difference.b);
+  } else {
+    json["a"] = difference.a;
+    json["b"] = difference.b;
+  }
+  if (difference.rms_a) {
+    json["rms"] = *difference.rms_a;
+    json["rms_difference"] = difference.rms_difference;
+  }
+  return json;
 }
 
 }  // namespace
@@ -102,10 +133,7 @@ bool print_diff(cli::Tool& tool, const ml::FileReport& a, const ml::FileReport& 
   const std::vector<Difference> found = compare(a, b, tool.threads());
   if (json) {
     ordered_json list = ordered_json::array();
-    for (const Difference& difference : found) {
-      list.push_back(
-          {{"name", difference.name}, {"what", difference.what}, {"a", difference.a}, {"b", difference.b}});
-    }
+    for (const Difference& difference : found) list.push_back(difference_json(difference));
     tool.print(
         cli::json_line({{"a", path_a}, {"b", path_b}, {"equal", found.empty()}, {"differences", list}}));
     return !found.empty();
