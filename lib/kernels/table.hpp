@@ -74,7 +74,7 @@ struct Table {
   void (*rms_norm)(const float* x, const float* weight, std::uint64_t n, float eps, float* out);
   /// gate = silu(gate) * up
   void (*silu_mul)(float* gate, const float* up, std::uint64_t n);
-  /// out = e^x, at most 1 ulp from the true value
+  /// out = e^x, less than 1.25 ulp from the true value
   void (*exp)(const float* x, std::uint64_t n, float* out);
   /// Float to IEEE half, nearest even.
   void (*to_f16)(const float* x, std::uint64_t n, std::uint16_t* out);

@@ -1,6 +1,7 @@
 #include "util/thread_pool.hpp"
 
 #include <algorithm>
+#include <system_error>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -12,6 +13,8 @@ namespace {
 
 // Long enough for the gap between two layers' jobs, short enough not to hurt a busy machine.
 constexpr int kSpins = 2000;
+
+constexpr std::uint64_t kMaxPieces = 0xffffffff;
 
 void pause_cpu() {
 #if defined(__x86_64__)
@@ -53,26 +56,36 @@ void ThreadPool::run(std::uint64_t n, std::uint64_t grain,
     for (std::uint64_t begin = 0; begin < n; begin += grain) job(begin, std::min(n, begin + grain));
     return;
   }
+  grain = std::max(grain, n / kMaxPieces + 1);
   job_ = &job;
   n_ = n;
   grain_ = grain;
-  next_.store(0, std::memory_order_relaxed);
-  running_.store(static_cast<std::uint32_t>(workers_.size()), std::memory_order_relaxed);
-  generation_.fetch_add(1, std::memory_order_release);
+  n_pieces_ = static_cast<std::uint32_t>((n + grain - 1) / grain);
+  done_.store(0, std::memory_order_relaxed);
+  const std::uint32_t generation = generation_.load(std::memory_order_relaxed) + 1;
+  open_.store(std::uint64_t(generation) << 32 | n_pieces_, std::memory_order_release);
+  generation_.store(generation, std::memory_order_release);
   generation_.notify_all();
   take_pieces();
   for (;;) {
-    const std::uint32_t left = running_.load(std::memory_order_acquire);
-    if (left == 0) break;
-    wait_while(running_, left);
+    const std::uint32_t done = done_.load(std::memory_order_acquire);
+    if (done == n_pieces_) break;
+    wait_while(done_, done);
   }
 }
 
+// Who takes a piece holds the job open until it is done, so the job's fields are read only after the
+// exchange. The job's number in the ticket makes an exchange fail that was prepared for an earlier job.
 void ThreadPool::take_pieces() {
-  for (;;) {
-    const std::uint64_t begin = next_.fetch_add(grain_, std::memory_order_relaxed);
-    if (begin >= n_) return;
+  for (std::uint64_t ticket = open_.load(std::memory_order_acquire); (ticket & kMaxPieces) != 0;) {
+    if (!open_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel,
+                                     std::memory_order_acquire))
+      continue;
+    const std::uint32_t n_pieces = n_pieces_;
+    const std::uint64_t begin = (n_pieces - (ticket & kMaxPieces)) * grain_;
     (*job_)(begin, std::min(n_, begin + grain_));
+    if (done_.fetch_add(1, std::memory_order_acq_rel) + 1 == n_pieces) done_.notify_one();
+    ticket = open_.load(std::memory_order_acquire);
   }
 }
 
@@ -80,12 +93,9 @@ void ThreadPool::work() {
   std::uint32_t seen = 0;
   for (;;) {
     wait_while(generation_, seen);
-    const std::uint32_t now = generation_.load(std::memory_order_acquire);
-    if (now == seen) continue;
-    seen = now;
+    seen = generation_.load(std::memory_order_acquire);
     if (stop_.load(std::memory_order_acquire)) return;
     take_pieces();
-    if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) running_.notify_one();
   }
 }
 

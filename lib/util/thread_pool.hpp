@@ -9,7 +9,8 @@
 namespace ml {
 
 /// Threads that share the pieces of one job at a time. Which thread does which piece is not determined;
-/// results must not depend on it.
+/// results must not depend on it. A thread that the machine does not let run delays nothing: the others take
+/// its pieces.
 class ThreadPool {
  public:
   /// @param n_threads  in all, the caller of run() included; at least 1
@@ -20,8 +21,8 @@ class ThreadPool {
 
   unsigned n_threads() const { return static_cast<unsigned>(workers_.size()) + 1; }
 
-  /// Calls job(begin, end) for consecutive ranges that cover [0, n) once, each at most `grain` long; returns
-  /// when all are done. Jobs must not throw.
+  /// Calls job(begin, end) for consecutive ranges that cover [0, n) once, each `grain` long but for the last;
+  /// returns when all are done. Jobs must not throw, and must not call run().
   void run(std::uint64_t n, std::uint64_t grain,
            const std::function<void(std::uint64_t, std::uint64_t)>& job);
 
@@ -30,12 +31,15 @@ class ThreadPool {
   void take_pieces();
 
   std::vector<std::thread> workers_;
+  // The job; changed only while no piece is open, read only by who holds one.
   const std::function<void(std::uint64_t, std::uint64_t)>* job_ = nullptr;
   std::uint64_t n_ = 0;
   std::uint64_t grain_ = 1;
-  std::atomic<std::uint64_t> next_{0};
-  std::atomic<std::uint32_t> generation_{0};
-  std::atomic<std::uint32_t> running_{0};
+  std::uint32_t n_pieces_ = 0;
+
+  std::atomic<std::uint64_t> open_{0};        // number of the job << 32 | pieces that nobody has taken
+  std::atomic<std::uint32_t> done_{0};        // pieces finished
+  std::atomic<std::uint32_t> generation_{0};  // number of the job; workers sleep on it
   std::atomic<bool> stop_{false};
 };
 

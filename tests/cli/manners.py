@@ -93,7 +93,7 @@ def help_options(text):
 def man_complaint(man, help_text):
     if not man.exists():
         return f"{man.name} is missing"
-    page = man.read_text().replace("\\", "")
+    page = man.read_text(encoding="utf-8").replace("\\", "")
     missing = [name for name in sorted(help_options(help_text)) if not re.search(rf"\*{re.escape(name)}[\s*=,]", page)]
     return f"{man.name} does not name {', '.join(missing)}" if missing else None
 

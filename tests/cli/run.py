@@ -11,7 +11,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import manners
+from tap import Tap
 
 SKIPPED = 77  # a script's exit status for "cannot be tried here"
 SECONDS = 300
@@ -40,7 +42,7 @@ def compare(script, stream, got):
     glob = pathlib.Path(f"{script}.{stream}.glob")
     if glob.exists():
         text = got.decode("utf-8", "replace")
-        if not lines_match(glob.read_text().splitlines(), text.splitlines()):
+        if not lines_match(glob.read_text(encoding="utf-8").splitlines(), text.splitlines()):
             return f"{stream} does not match {glob.name}"
     return None
 
@@ -61,7 +63,7 @@ def run_script(script, environment):
         if process.returncode == SKIPPED:
             return None, (out.decode("utf-8", "replace").splitlines() or ["no reason"])[-1], details
         expected_file = pathlib.Path(f"{script}.exit")
-        expected = int(expected_file.read_text()) if expected_file.exists() else 0
+        expected = int(expected_file.read_text(encoding="utf-8")) if expected_file.exists() else 0
         if process.returncode != expected:
             return f"exit status {process.returncode}, expected {expected}", None, details
         for stream, got in (("stdout", out), ("stderr", err)):
@@ -76,27 +78,11 @@ def run_script(script, environment):
         return None, None, details
 
 
-class Tap:
-    """Writes TAP lines, the plan at the end."""
-
-    def __init__(self):
-        self.number = 0
-        self.failed = 0
-
-    def report(self, name, complaint=None, skip=None, details=()):
-        self.number += 1
-        self.failed += complaint is not None
-        verdict = "not ok" if complaint else "ok"
-        print(f"{verdict} {self.number} - {name}" + (f" # SKIP {skip}" if skip else ""))
-        if complaint:
-            print(f"#   {complaint}")
-            for stream, text in zip(("stdout", "stderr"), details):
-                for line in text.decode("utf-8", "replace").splitlines()[:40]:
-                    print(f"#   {stream}: {line}")
-        sys.stdout.flush()
-
-    def plan(self):
-        print(f"1..{self.number}")
+def stream_lines(details):
+    """The beginning of both streams, for a failure's report."""
+    for name, stream in zip(("stdout", "stderr"), details):
+        for line in stream.decode("utf-8", "replace").splitlines()[:40]:
+            yield f"{name}: {line}"
 
 
 def main():
@@ -105,7 +91,7 @@ def main():
     parser.add_argument("--path", required=True, help="folders with the built programs, separated by ':'")
     parser.add_argument("--scripts", required=True, type=pathlib.Path, help="folder with NAME.sh")
     parser.add_argument("--man", type=pathlib.Path, help="the tool's scdoc page, where it has to have one")
-    parser.add_argument("only", nargs="*", help="run these scripts alone, without the checks of the manners")
+    parser.add_argument("--only", action="append", metavar="NAME", help="run this script alone, not the manners")
     options = parser.parse_args()
     path = ":".join(os.path.abspath(folder) for folder in options.path.split(":"))
     environment = dict(os.environ, PATH=path + ":" + os.environ["PATH"], LC_ALL="C.UTF-8", TERM="dumb")
@@ -121,9 +107,8 @@ def main():
         if options.only and script.stem not in options.only:
             continue
         complaint, skip, details = run_script(script.resolve(), environment)
-        tap.report(script.stem, complaint, skip, details)
-    tap.plan()
-    return tap.failed != 0
+        tap.report(script.stem, complaint, skip, stream_lines(details))
+    return tap.finish()
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-#include "catch.hpp"
 #include "util/half.hpp"
+#include "catch.hpp"
 
 #include <cmath>
 
@@ -18,7 +18,7 @@ TEST_CASE("every half survives the way to float and back", "[util]") {
 }
 
 TEST_CASE("floats round to the nearest half, ties to even", "[util]") {
-  CHECK(f32_to_f16(1.0f + 0x1p-11f) == 0x3c00);            // tie, even below
+  CHECK(f32_to_f16(1.0f + 0x1p-11f) == 0x3c00);             // tie, even below
   CHECK(f32_to_f16(1.0f + 0x1p-10f + 0x1p-11f) == 0x3c02);  // tie, even above
   CHECK(f32_to_f16(65504.0f) == 0x7bff);
   CHECK(f32_to_f16(65519.996f) == 0x7bff);

@@ -1,5 +1,5 @@
-#include "catch.hpp"
 #include "util/mapped_file.hpp"
+#include "catch.hpp"
 
 #include <unistd.h>
 

@@ -8,7 +8,8 @@ using namespace ml;
 
 TEST_CASE("an error becomes one line with file, rule, status and place", "[util]") {
   const Error shape{.status = Status::shape, .message = "head_dim is 65, must be even", .offset = 80};
-  CHECK(describe(with_path(shape, "model.mlb")) == "model.mlb: head_dim is 65, must be even (ML_E_SHAPE, offset 80)");
+  CHECK(describe(with_path(shape, "model.mlb")) ==
+        "model.mlb: head_dim is 65, must be even (ML_E_SHAPE, offset 80)");
   const Error io{.status = Status::io, .message = "cannot open", .path = "x", .os_errno = ENOENT};
   CHECK(describe(io) == "x: cannot open: No such file or directory (ML_E_IO)");
   const Error tensor{.status = Status::format, .message = "tensor is missing", .tensor = "layers.0.wq"};

@@ -1,5 +1,5 @@
-#include "catch.hpp"
 #include "util/thread_pool.hpp"
+#include "catch.hpp"
 
 #include <atomic>
 #include <vector>

@@ -55,8 +55,8 @@ struct TensorView {
   std::span<const std::byte> scales = {};
 
   std::uint64_t n_weights() const { return rows * cols; }
-  std::uint64_t row_bytes() const;        ///< bytes of one row in `data`
-  std::uint64_t row_scale_bytes() const;  ///< bytes of one row in `scales`
+  ML_API std::uint64_t row_bytes() const;        ///< bytes of one row in `data`
+  ML_API std::uint64_t row_scale_bytes() const;  ///< bytes of one row in `scales`
   std::uint64_t n_bytes() const { return data.size() + scales.size(); }
 };
 

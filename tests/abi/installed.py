@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Installs into an empty folder and uses what lies there as a stranger would: pkg-config, headers, library, tools."""
+
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from tap import Tap
+
+
+def run(*command, **keywords):
+    process = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False, **keywords)
+    if process.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, command))}\n{process.stdout}{process.stderr}")
+    return process.stdout
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", required=True, type=pathlib.Path)
+    parser.add_argument("--meson", required=True)
+    parser.add_argument("--prefix", required=True)
+    parser.add_argument("--libdir", required=True)
+    parser.add_argument("--version", required=True)
+    parser.add_argument("--tools", default="")
+    parser.add_argument("--program", required=True, type=pathlib.Path)
+    parser.add_argument("compiler", nargs=argparse.REMAINDER)
+    options = parser.parse_args()
+    tap = Tap()
+
+    def step(name, function):
+        try:
+            function()
+            tap.report(name)
+        except (RuntimeError, OSError) as error:
+            tap.report(name, str(error))
+
+    with tempfile.TemporaryDirectory(prefix="ml-install-") as destdir:
+        root = pathlib.Path(destdir + options.prefix)
+        libdir = root / options.libdir
+        environment = dict(os.environ, DESTDIR=destdir, PKG_CONFIG_SYSROOT_DIR=destdir,
+                           PKG_CONFIG_PATH=f"{libdir}/pkgconfig", LD_LIBRARY_PATH=str(libdir))
+        environment.pop("ML_TARGET", None)
+
+        def install():
+            run(*options.meson.split(), "install", "--no-rebuild", "--quiet", "-C", options.build, env=environment)
+
+        def link_names():
+            soname = run("objdump", "-p", libdir / "libml.so")
+            if "SONAME               libml.so.0\n" not in soname:
+                raise RuntimeError(f"the soname is not libml.so.0:\n{soname}")
+            for name in ("libml.so", "libml.so.0"):
+                if not (libdir / name).is_symlink():
+                    raise RuntimeError(f"{name} is no link")
+
+        def pkg_config():
+            version = run("pkg-config", "--modversion", "libml", env=environment).strip()
+            if version != options.version:
+                raise RuntimeError(f"pkg-config says version {version}, not {options.version}")
+
+        def program():
+            flags = run("pkg-config", "--cflags", "--libs", "libml", env=environment).split()
+            binary = pathlib.Path(destdir) / "program"
+            run(*options.compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", options.program, "-o", binary, *flags)
+            out = run(binary, destdir, env=environment)
+            if out != f"libml {options.version}\n":
+                raise RuntimeError(f"the program prints {out!r}")
+
+        step("meson install", install)
+        step("libml.so has its links and soname", link_names)
+        if shutil.which("pkg-config") is None:
+            tap.report("pkg-config knows the version", skip="pkg-config is not installed")
+            tap.report("a program builds through pkg-config and runs", skip="pkg-config is not installed")
+        else:
+            step("pkg-config knows the version", pkg_config)
+            step("a program builds through pkg-config and runs", program)
+        for tool in options.tools.split():
+            step(f"installed {tool} runs", lambda tool=tool: run(root / "bin" / tool, "--version", env=environment))
+    return tap.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+#include "catch.hpp"
+#include "kernels/support.hpp"
+
+#include <cmath>
+
+using namespace ml;
+
+namespace {
+
+struct Case {
+  Encoding encoding;
+  ScaleType scales;
+};
+const Case kCases[] = {{Encoding::f32, ScaleType::none},  {Encoding::f16, ScaleType::none},
+                       {Encoding::bf16, ScaleType::none}, {Encoding::q8_0, ScaleType::f32},
+                       {Encoding::q8_0, ScaleType::f16},  {Encoding::q4_0, ScaleType::f32},
+                       {Encoding::q4_0, ScaleType::f16}};
+
+struct Acts {
+  std::uint64_t stride, blocks;
+  std::vector<float> floats;
+  std::vector<std::int8_t> quants;
+  std::vector<float> scales;
+  std::vector<std::int32_t> sums;
+
+  Acts(Random& random, std::uint64_t n_tokens, std::uint64_t cols, float magnitude)
+      : stride(kernels::padded_floats(cols)),
+        blocks(kernels::padded_blocks(cols)),
+        floats(n_tokens * stride),
+        quants(n_tokens * blocks * 32),
+        scales(n_tokens * blocks),
+        sums(n_tokens * blocks) {
+    for (std::uint64_t t = 0; t < n_tokens; ++t) {
+      for (std::uint64_t c = 0; c < cols; ++c) floats[t * stride + c] = random.uniform() * magnitude;
+      kernels::scalar_table.quantize_q8(&floats[t * stride], cols / 32 * 32, &quants[t * blocks * 32],
+                                        &scales[t * blocks], &sums[t * blocks]);
+    }
+  }
+  kernels::QuantizedActs quantized() const { return {quants.data(), scales.data(), sums.data(), blocks}; }
+};
+
+std::vector<float> run_q8(const kernels::Table& table, const TestMatrix& w, const Acts& x,
+                          std::uint64_t n_tokens) {
+  std::vector<float> out(n_tokens * w.view.rows);
+  table.matmul_q8[static_cast<int>(w.view.encoding)](w.matrix(), x.quantized(), n_tokens, 0, w.view.rows,
+                                                     out.data(), w.view.rows);
+  return out;
+}
+
+std::vector<float> run_f32(const kernels::Table& table, const TestMatrix& w, const Acts& x,
+                           std::uint64_t n_tokens) {
+  std::vector<float> out(n_tokens * w.view.rows);
+  table.matmul_f32[static_cast<int>(w.view.encoding)](w.matrix(), x.floats.data(), x.stride, n_tokens, 0,
+                                                      w.view.rows, out.data(), w.view.rows);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("every target's matrix products equal scalar's bits", "[kernels]") {
+  Random random(1);
+  for (const Case& c : kCases) {
+    const bool quantized = encoding_info(c.encoding).quantized;
+    std::vector<std::uint64_t> widths{32, 64, 96, 480, 512, 544, 1024, 1056};
+    if (!quantized) widths.insert(widths.end(), {1, 7, 15, 16, 17, 172, 1003});
+    for (const std::uint64_t cols : widths) {
+      for (const bool extreme : {false, true}) {
+        const TestMatrix w(random, c.encoding, c.scales, 11, cols, extreme);
+        const Acts x(random, 6, cols, extreme ? 1e5f : 1.0f);
+        for (const std::uint64_t n_tokens : {1u, 3u, 4u, 6u}) {
+          for (const Target target : fast_targets()) {
+            INFO(encoding_info(c.encoding).name << " " << scale_type_name(c.scales) << " cols " << cols
+                                                << " tokens " << n_tokens << " " << target_name(target));
+            const kernels::Table& table = kernels::table_of(target);
+            CHECK(same_bits(run_f32(table, w, x, n_tokens), run_f32(kernels::scalar_table, w, x, n_tokens)));
+            if (quantized)
+              CHECK(same_bits(run_q8(table, w, x, n_tokens), run_q8(kernels::scalar_table, w, x, n_tokens)));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a batch of tokens gives the bits of single tokens, a range of rows those of all", "[kernels]") {
+  Random random(2);
+  const TestMatrix w(random, Encoding::q8_0, ScaleType::f32, 37, 608);
+  const Acts x(random, 9, 608, 1.0f);
+  for (const Target target : available_targets()) {
+    const kernels::Table& table = kernels::table_of(target);
+    const std::vector<float> all = run_q8(table, w, x, 9);
+    std::vector<float> single(all.size());
+    for (std::uint64_t t = 0; t < 9; ++t) {
+      kernels::QuantizedActs one = x.quantized();
+      one.quants += t * x.blocks * 32;
+      one.scales += t * x.blocks;
+      one.sums += t * x.blocks;
+      for (const auto& [begin, end] : {std::pair{0, 5}, std::pair{5, 6}, std::pair{6, 37}}) {
+        table.matmul_q8[kernels::kQ8_0](w.matrix(), one, 1, begin, end, single.data() + t * 37, 37);
+      }
+    }
+    CHECK(same_bits(all, single));
+  }
+}
+
+TEST_CASE("scalar products are the ones of the numeric contract", "[kernels]") {
+  Random random(3);
+  const std::uint64_t cols = 32 * 21;
+  const TestMatrix w(random, Encoding::q4_0, ScaleType::f16, 3, cols);
+  const Acts x(random, 1, cols, 1.0f);
+  const std::vector<float> out = run_q8(kernels::scalar_table, w, x, 1);
+  std::vector<float> row(cols);
+  for (std::uint64_t r = 0; r < 3; ++r) {
+    decode_row(w.view, r, row);
+    double dequantized = 0;
+    for (std::uint64_t c = 0; c < cols; ++c) {
+      dequantized += double(row[c]) * double(x.quants[c]) * double(x.scales[c / 32]);
+    }
+    CHECK(std::fabs(out[r] - dequantized) < 1e-5);
+  }
+  // Rule 2, spelled out: block b in lane b mod 16, folded 8 + 8, 4 + 4, 2 + 2, 1 + 1.
+  float lanes[16] = {};
+  for (std::uint64_t b = 0; b < cols / 32; ++b) {
+    std::int32_t dot = 0;
+    for (std::uint64_t j = 0; j < 16; ++j) {
+      const int packed = std::to_integer<int>(w.view.data[b * 16 + j]);
+      dot += ((packed & 15) - 8) * x.quants[b * 32 + j] + ((packed >> 4) - 8) * x.quants[b * 32 + j + 16];
+    }
+    std::uint16_t half;
+    std::memcpy(&half, w.view.scales.data() + 2 * b, 2);
+    float scale = std::ldexp(static_cast<float>((half & 0x3ff) | 0x400), ((half >> 10) & 31) - 25);
+    if (half & 0x8000) scale = -scale;
+    lanes[b % 16] = std::fma(static_cast<float>(dot), scale * x.scales[b], lanes[b % 16]);
+  }
+  for (int half = 8; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+  }
+  CHECK(out[0] == lanes[0]);
+}

@@ -1,0 +1,57 @@
+#include "kernels/support.hpp"
+
+#include "util/half.hpp"
+
+using namespace ml;
+
+TestMatrix::TestMatrix(Random& random, Encoding encoding, ScaleType scale_type, std::uint64_t rows,
+                       std::uint64_t cols, bool extreme) {
+  view = {.encoding = encoding, .scale_type = scale_type, .rows = rows, .cols = cols};
+  data.resize(1 + rows * view.row_bytes());
+  scale_bytes.resize(1 + rows * view.row_scale_bytes());
+  const auto put = [](std::byte* to, auto value) { std::memcpy(to, &value, sizeof value); };
+  std::byte* out = data.data() + 1;
+  for (std::uint64_t i = 0; i < rows * cols; ++i) {
+    const float value = extreme ? (random.bits() & 1 ? 3e38f : -3e38f) : random.uniform();
+    switch (encoding) {
+      case Encoding::f32:
+        put(out + 4 * i, value);
+        break;
+      case Encoding::f16:
+        put(out + 2 * i, f32_to_f16(value));
+        break;
+      case Encoding::bf16: {
+        std::uint32_t bits;
+        std::memcpy(&bits, &value, 4);
+        put(out + 2 * i, static_cast<std::uint16_t>(bits >> 16));
+        break;
+      }
+      case Encoding::q8_0:
+        put(out + i, static_cast<std::int8_t>(extreme ? (random.bits() & 1 ? 127 : -127)
+                                                      : int(random.bits() % 255) - 127));
+        break;
+      case Encoding::q4_0:
+        if (i % 2 == 0)
+          put(out + i / 2,
+              static_cast<std::uint8_t>(extreme ? (random.bits() & 1 ? 0x00 : 0xff) : random.bits()));
+        break;
+    }
+  }
+  const std::uint64_t n_scales = rows * cols / encoding_info(encoding).block_weights;
+  for (std::uint64_t i = 0; i < n_scales; ++i) {
+    const float value = extreme ? 60000.0f : random.uniform() * 0.1f;
+    if (scale_type == ScaleType::f32) put(scale_bytes.data() + 1 + 4 * i, value);
+    if (scale_type == ScaleType::f16) put(scale_bytes.data() + 1 + 2 * i, f32_to_f16(value));
+  }
+  view.data = std::span<const std::byte>(data).subspan(1);
+  view.scales = std::span<const std::byte>(scale_bytes).subspan(1);
+}
+
+kernels::WeightMatrix TestMatrix::matrix() const {
+  return {.data = reinterpret_cast<const unsigned char*>(view.data.data()),
+          .scales = reinterpret_cast<const unsigned char*>(view.scales.data()),
+          .cols = view.cols,
+          .row_bytes = view.row_bytes(),
+          .row_scale_bytes = view.row_scale_bytes(),
+          .f16_scales = view.scale_type == ScaleType::f16};
+}

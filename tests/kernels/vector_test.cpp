@@ -1,0 +1,178 @@
+#include "catch.hpp"
+#include "kernels/support.hpp"
+
+#include "util/half.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+using namespace ml;
+
+namespace {
+
+// Distance in units of the last place of the true value.
+double ulps(float got, double want) {
+  if (std::isinf(got) && std::abs(want) > std::numeric_limits<float>::max()) return 0;
+  const auto nearest = static_cast<float>(want);
+  const float above = std::nextafter(std::fabs(nearest), std::numeric_limits<float>::infinity());
+  const double unit = double(above) - double(std::fabs(nearest));
+  return std::fabs(double(got) - want) / unit;
+}
+
+std::vector<float> interesting_floats(Random& random, std::size_t n) {
+  std::vector<float> values{0.0f,     -0.0f, 1e-45f, -1e-45f,  1e-38f,    3.4e38f,
+                            -3.4e38f, 1.0f,  -1.0f,  INFINITY, -INFINITY, NAN};
+  while (values.size() < n) {
+    std::uint32_t bits = random.bits();
+    float value;
+    std::memcpy(&value, &bits, 4);
+    values.push_back(random.bits() & 1 ? value : random.uniform() * 100.0f);
+  }
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("exp keeps its bound, and is exact where it must be", "[kernels]") {
+  std::vector<float> x;
+  for (double v = -104.5; v < 89.5; v += 0.000173) x.push_back(static_cast<float>(v));
+  for (float v = 1e-38f; v < 1.0f; v *= 1.01f) x.insert(x.end(), {v, -v});
+  std::vector<float> y(x.size());
+  kernels::scalar_table.exp(x.data(), x.size(), y.data());
+  double worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) worst = std::max(worst, ulps(y[i], std::exp(double(x[i]))));
+  CHECK(worst < 1.25);
+
+  const float special[] = {0.0f, -0.0f, -INFINITY, INFINITY, 89.0f, 1e30f, -1e30f, -104.0f, NAN};
+  const float expected[] = {1.0f, 1.0f, 0.0f, INFINITY, INFINITY, INFINITY, 0.0f, 0.0f};
+  float result[9];
+  kernels::scalar_table.exp(special, 9, result);
+  for (int i = 0; i < 8; ++i) CHECK(result[i] == expected[i]);
+  CHECK(std::isnan(result[8]));
+}
+
+TEST_CASE("every target's vector kernels equal scalar's bits", "[kernels]") {
+  Random random(4);
+  for (const Target target : fast_targets()) {
+    const kernels::Table& fast = kernels::table_of(target);
+    const kernels::Table& scalar = kernels::scalar_table;
+    for (const std::size_t n : {1u, 8u, 15u, 16u, 17u, 64u, 1000u, 4096u}) {
+      INFO(target_name(target) << " n " << n);
+      const std::vector<float> x = interesting_floats(random, std::max<std::size_t>(n, 16));
+      std::vector<float> a(n), b(n);
+      fast.exp(x.data(), n, a.data());
+      scalar.exp(x.data(), n, b.data());
+      CHECK(same_bits(a, b));
+
+      std::vector<float> up(n), weight(n), tame(n);
+      for (std::size_t i = 0; i < n; ++i)
+        up[i] = random.uniform(), weight[i] = random.uniform(), tame[i] = random.uniform() * 20;
+      a = tame, b = tame;
+      fast.silu_mul(a.data(), up.data(), n);
+      scalar.silu_mul(b.data(), up.data(), n);
+      CHECK(same_bits(a, b));
+      fast.rms_norm(tame.data(), weight.data(), n, 1e-5f, a.data());
+      scalar.rms_norm(tame.data(), weight.data(), n, 1e-5f, b.data());
+      CHECK(same_bits(a, b));
+
+      std::vector<std::uint16_t> ha(n), hb(n);
+      fast.to_f16(x.data(), n, ha.data());
+      scalar.to_f16(x.data(), n, hb.data());
+      CHECK(ha == hb);
+    }
+  }
+}
+
+TEST_CASE("activations are quantized by the format's rule on every target", "[kernels]") {
+  Random random(5);
+  std::vector<float> x = interesting_floats(random, 32 * 40);
+  for (std::size_t i = 32; i < 64; ++i) x[i] = 0.0f;
+  for (std::size_t i = 64; i < 96; ++i) x[i] = 1e-31f;
+  for (std::size_t i = 96; i < 128; ++i) x[i] = static_cast<float>(i) - 110.5f;  // ties between levels
+  const std::size_t n_blocks = x.size() / 32;
+  std::vector<std::int8_t> quants(x.size());
+  std::vector<float> scales(n_blocks);
+  std::vector<std::int32_t> sums(n_blocks);
+  kernels::scalar_table.quantize_q8(x.data(), x.size(), quants.data(), scales.data(), sums.data());
+  for (std::size_t b = 1; b < n_blocks; ++b) {
+    float amax = 0;
+    bool finite = true;
+    for (std::size_t j = 0; j < 32; ++j) {
+      finite = finite && std::isfinite(x[32 * b + j]);
+      amax = std::max(amax, std::fabs(x[32 * b + j]));
+    }
+    if (!finite) continue;
+    std::int32_t sum = 0;
+    for (std::size_t j = 0; j < 32; ++j) {
+      const float v = x[32 * b + j];
+      const float level = amax < 1e-30f ? 0.0f : std::trunc(v * (127.0f / amax) + std::copysign(0.5f, v));
+      const int expected = static_cast<int>(std::clamp(level, -127.0f, 127.0f));
+      CHECK(int(quants[32 * b + j]) == expected);
+      sum += expected;
+    }
+    CHECK(scales[b] == (amax < 1e-30f ? 0.0f : amax / 127.0f));
+    CHECK(sums[b] == sum);
+  }
+  for (const Target target : fast_targets()) {
+    std::vector<std::int8_t> q(x.size());
+    std::vector<float> d(n_blocks);
+    std::vector<std::int32_t> s(n_blocks);
+    kernels::table_of(target).quantize_q8(x.data(), x.size(), q.data(), d.data(), s.data());
+    INFO(target_name(target));
+    CHECK(q == quants);
+    CHECK(s == sums);
+    CHECK(same_bits(d, scales));
+  }
+}
+
+TEST_CASE("attention equals scalar's bits and a plain softmax", "[kernels]") {
+  Random random(6);
+  for (const std::uint64_t head_dim : {2u, 8u, 16u, 48u, 64u, 80u}) {
+    const std::uint64_t n_keys = 200;
+    std::vector<float> query(kernels::padded_floats(head_dim));
+    for (std::uint64_t d = 0; d < head_dim; ++d) query[d] = random.uniform() * 4;
+    std::vector<float> keys(n_keys * head_dim), values(n_keys * head_dim);
+    for (float& v : keys) v = random.uniform();
+    for (float& v : values) v = random.uniform();
+    std::vector<std::uint16_t> half_keys(keys.size()), half_values(values.size());
+    kernels::scalar_table.to_f16(keys.data(), keys.size(), half_keys.data());
+    kernels::scalar_table.to_f16(values.data(), values.size(), half_values.data());
+    for (const auto& [first, last] :
+         {std::pair{0, 0}, std::pair{0, 63}, std::pair{0, 64}, std::pair{10, 150}, std::pair{130, 199}}) {
+      std::vector<float> expected(head_dim);
+      double total = 0;
+      std::vector<double> sums(head_dim);
+      for (int p = first; p <= last; ++p) {
+        double score = 0;
+        for (std::uint64_t d = 0; d < head_dim; ++d) score += double(query[d]) * keys[p * head_dim + d];
+        const double weight = std::exp(score * 0.3);
+        total += weight;
+        for (std::uint64_t d = 0; d < head_dim; ++d) sums[d] += weight * values[p * head_dim + d];
+      }
+      for (const int type : {kernels::kKvF32, kernels::kKvF16}) {
+        kernels::AttentionArgs args{
+            .query = query.data(),
+            .keys = type == kernels::kKvF32 ? static_cast<const void*>(keys.data()) : half_keys.data(),
+            .values = type == kernels::kKvF32 ? static_cast<const void*>(values.data()) : half_values.data(),
+            .head_dim = head_dim,
+            .first = static_cast<std::uint64_t>(first),
+            .last = static_cast<std::uint64_t>(last),
+            .scale = 0.3f,
+            .out = expected.data()};
+        kernels::scalar_table.attend[type](args);
+        const double tolerance = type == kernels::kKvF32 ? 1e-5 : 3e-3;
+        for (std::uint64_t d = 0; d < head_dim; ++d)
+          CHECK(std::fabs(expected[d] - sums[d] / total) < tolerance);
+        for (const Target target : fast_targets()) {
+          std::vector<float> out(head_dim);
+          args.out = out.data();
+          kernels::table_of(target).attend[type](args);
+          INFO(target_name(target) << " head_dim " << head_dim << " keys " << first << " to " << last);
+          CHECK(same_bits(out, expected));
+        }
+        args.out = expected.data();
+      }
+    }
+  }
+}

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Checks that need no build: layout of the code, sizes of files, man pages, scripts."""
+
+import argparse
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from tap import Tap
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CLANG_FORMAT = 14  # others lay out some lines differently
+MAX_LINES = 600
+CODE = {".cpp", ".hpp"}
+TEXT = CODE | {".py", ".build", ".md", ".scd", ".sh", ".txt", ".map", ""}
+# In pieces, so that this file passes.
+UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
+
+
+def tracked_files():
+    """Files of the repository, those not yet added included."""
+    names = None
+    if shutil.which("git") is not None:
+        listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
+                                capture_output=True, check=False)
+        if listed.returncode == 0:
+            names = [name for name in listed.stdout.decode().split("\0") if name]
+    if names is None:  # a release's archive
+        names = [path.relative_to(ROOT) for path in ROOT.rglob("*")]
+        names = [name for name in names if not name.parts[0].startswith(("build", ".git"))]
+    return sorted(path for path in (ROOT / name for name in names) if path.is_file())
+
+
+def is_text(path):
+    return path.suffix in TEXT and "data" not in path.relative_to(ROOT).parts[:-1]
+
+
+def find_clang_format():
+    for name in (f"clang-format-{CLANG_FORMAT}", "clang-format"):
+        if shutil.which(name) is None:
+            continue
+        version = subprocess.run([name, "--version"], capture_output=True, text=True, check=False).stdout
+        if f"version {CLANG_FORMAT}." in version:
+            return name
+    return None
+
+
+def layout(files):
+    program = find_clang_format()
+    code = [str(path) for path in files if path.suffix in CODE]
+    process = subprocess.run([program, "--dry-run", "-Werror", *code], cwd=ROOT, capture_output=True, text=True,
+                             check=False)
+    wrong = sorted({line.split(":")[0] for line in process.stderr.splitlines() if ": error:" in line})
+    if wrong:
+        return ["./dev format would change:", *wrong]
+    return [process.stderr] if process.returncode != 0 else []
+
+
+def long_files(files):
+    for path in files:
+        if path.suffix in CODE and path.relative_to(ROOT).parts[0] in ("lib", "bin"):
+            n_lines = path.read_bytes().count(b"\n")
+            if n_lines > MAX_LINES:
+                yield f"{path.relative_to(ROOT)} has {n_lines} lines"
+
+
+def matching_lines(files, pattern):
+    for path in files:
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if pattern.search(line):
+                yield f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+
+
+def untidy_blanks(files):
+    yield from matching_lines(files, re.compile(r"[ \t]$"))
+    # scdoc indents with tabs
+    yield from matching_lines([path for path in files if path.suffix != ".scd"], re.compile(r"\t"))
+    for path in files:
+        text = path.read_bytes()
+        if text and not text.endswith(b"\n"):
+            yield f"{path.relative_to(ROOT)} does not end with a newline"
+
+
+def missing_pages():
+    for source in sorted((ROOT / "bin").glob("*.cpp")):
+        if not (ROOT / "man" / f"{source.stem}.1.scd").exists():
+            yield f"man/{source.stem}.1.scd is missing"
+
+
+def bad_pages():
+    for page in sorted((ROOT / "man").glob("*.scd")):
+        with open(page, "rb") as source:
+            process = subprocess.run(["scdoc"], stdin=source, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                     text=True, check=False)
+        if process.returncode != 0 or process.stderr:
+            yield f"{page.name}: {process.stderr.strip()}"
+
+
+def bad_python(files):
+    for path in files:
+        if path.suffix == ".py":
+            try:
+                compile(path.read_text(encoding="utf-8"), str(path), "exec")
+            except SyntaxError as error:
+                yield str(error)
+
+
+def bad_shell(files):
+    for path in files:
+        if path.suffix == ".sh" or (path.suffix == "" and path.read_bytes().startswith(b"#!/usr/bin/env bash")):
+            process = subprocess.run(["bash", "-n", str(path)], capture_output=True, text=True, check=False)
+            if process.returncode != 0:
+                yield process.stderr.strip()
+
+
+def main():
+    argparse.ArgumentParser(description=__doc__).parse_args()
+    tap = Tap()
+
+    def report(name, complaints):
+        complaints = list(complaints)
+        tap.report(name, "\n".join(complaints[:50]) if complaints else None)
+
+    files = tracked_files()
+    text = [path for path in files if is_text(path)]
+    if find_clang_format() is None:
+        tap.report("layout of the code", skip=f"clang-format {CLANG_FORMAT} is not installed")
+    else:
+        report("layout of the code", layout(files))
+    report(f"no source file over {MAX_LINES} lines", long_files(files))
+    report("nothing is left for later", matching_lines(text, UNFINISHED))
+    report("no tabs, no blanks at the ends of lines", untidy_blanks(text))
+    report("every tool has a man page", missing_pages())
+    if shutil.which("scdoc") is None:
+        tap.report("man pages build without a warning", skip="scdoc is not installed")
+    else:
+        report("man pages build without a warning", bad_pages())
+    report("Python files compile", bad_python(files))
+    report("shell scripts parse", bad_shell(files))
+    return tap.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

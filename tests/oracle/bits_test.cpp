@@ -1,0 +1,88 @@
+#include "catch.hpp"
+#include "oracle/support.hpp"
+
+using namespace ml;
+
+namespace {
+
+// A prompt longer than two key blocks, so that cuts fall inside and between them.
+std::vector<std::uint32_t> long_prompt(std::uint32_t vocab) {
+  std::vector<std::uint32_t> tokens(150);
+  for (std::uint32_t i = 0; i < tokens.size(); ++i) tokens[i] = (i * i * 31 + 7 * i + 1) % vocab;
+  return tokens;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return !a.empty() && a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("logits have the same bits on every target, with any threads and any batch", "[oracle]") {
+  for (const std::string name : {"models/stories260K", "oracle/llama3-gqa-tied", "oracle/llama2-mha"}) {
+    const auto model = Model::open(data_path(name));
+    REQUIRE(model);
+    const auto tokens = long_prompt(model->desc().vocab);
+    for (const KvType kv : {KvType::f32, KvType::f16}) {
+      for (const Activations activations : {Activations::q8, Activations::f32}) {
+        SessionOptions options{
+            .ctx = 160, .activations = activations, .kv = kv, .threads = 1, .target = Target::scalar};
+        const auto expected = logits_of(*model, tokens, options);
+        REQUIRE(expected.size() == tokens.size() * model->desc().vocab);
+        for (const Target target : available_targets()) {
+          options.target = target;
+          for (const unsigned threads : {1u, 2u, 3u, 7u}) {
+            options.threads = threads;
+            for (const std::uint32_t batch : {1u, 2u, 3u, 17u, 512u}) {
+              if (threads != 1 && batch != 1 && batch != 512) continue;
+              options.batch = batch;
+              INFO(name << " " << target_name(target) << " threads " << threads << " batch " << batch);
+              CHECK(same_bits(logits_of(*model, tokens, options), expected));
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a prompt cut anywhere gives the same bits", "[oracle]") {
+  const auto model = Model::open(data_path("models/stories260K"));
+  REQUIRE(model);
+  const auto tokens = long_prompt(512);
+  auto session = Session::create(*model, {.ctx = 160});
+  REQUIRE(session);
+  const auto whole = session->eval(tokens);
+  REQUIRE(whole);
+  const std::vector<float> expected(whole->begin(), whole->end());
+  for (std::size_t cut = 1; cut < tokens.size(); cut += 7) {
+    session->reset();
+    REQUIRE(session->eval(std::span(tokens).first(cut)));
+    const auto rest = session->eval(std::span(tokens).subspan(cut));
+    REQUIRE(rest);
+    CHECK(same_bits({rest->begin(), rest->end()}, expected));
+  }
+}
+
+TEST_CASE("what a session cannot do is an error that says so", "[runtime]") {
+  const auto model = Model::open(data_path("models/stories260K"));
+  REQUIRE(model);
+  CHECK(Session::create(*model, {.ctx = 513}).error().status == Status::limit);
+  auto session = Session::create(*model, {.ctx = 4});
+  REQUIRE(session);
+  const std::uint32_t tokens[] = {1, 2, 3, 4, 5};
+  CHECK(session->eval(tokens).error().message == "5 tokens after 0 do not fit into a context of 4");
+  const std::uint32_t bad[] = {512};
+  CHECK(session->eval(bad).error().message == "token is 512, must be below the vocabulary of 512");
+  CHECK(session->eval(std::span<const std::uint32_t>()).error().status == Status::arg);
+  CHECK(session->position() == 0);
+
+  ModelDesc desc = model->desc();
+  desc.attn_softcap = 50;
+  const auto capped = Model::assemble(desc, {model->tensors().begin(), model->tensors().end()}, {});
+  REQUIRE(capped);
+  const auto refused = Session::create(*capped);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().status == Status::unsupported);
+  CHECK(refused.error().message == "attn_softcap is 50, which this version reads and writes but cannot run");
+}
