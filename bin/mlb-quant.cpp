@@ -186,7 +186,8 @@ void quantize(cli::Tool& tool, const Arguments& arguments) {
       .max_seq = arguments.max_seq,
       .threads = tool.threads()};
   if (!take_classes(tool, arguments, options)) return;
-  if (arguments.json && arguments.output == "-" && !arguments.dry_run) {
+  const bool to_stdout = arguments.output == "-" || arguments.output == "/dev/stdout";
+  if (arguments.json && to_stdout && !arguments.dry_run) {
     return tool.fail_usage("--json prints on standard output, so the model needs -o FILE");
   }
 

@@ -128,6 +128,9 @@ std::vector<std::uint8_t> make_mlb_layer_flags(const ModelDesc& desc) {
 
 Result<MlbHeader> make_mlb_header(const ModelDesc& desc, const MlbStorage& storage) {
   if (desc.layers.size() > UINT32_MAX) return Error{.status = Status::shape, .message = "too many layers"};
+  // In the file 0 would mean another size.
+  if (desc.head_dim == 0) return Error{.status = Status::shape, .message = "head_dim is 0, must be set"};
+  if (desc.rope.rot_dim == 0) return Error{.status = Status::shape, .message = "rot_dim is 0, must be set"};
   MlbHeader h;
   h.dim = desc.dim;
   h.n_layers = desc.n_layers();

@@ -71,6 +71,12 @@ TEST_CASE("a description that .mlb cannot hold is refused by field", "[mlb]") {
   REQUIRE_FALSE(header);
   CHECK(describe(header.error()) == "hidden_dim is 65, must be a multiple of 32 (ML_E_SHAPE)");
   desc.hidden_dim = 64;
+  desc.rope.rot_dim = 0;
+  CHECK(describe(make_mlb_header(desc, {}).error()) == "rot_dim is 0, must be set (ML_E_SHAPE)");
+  desc.rope.rot_dim = 8;
+  desc.head_dim = 0;
+  CHECK(describe(make_mlb_header(desc, {}).error()) == "head_dim is 0, must be set (ML_E_SHAPE)");
+  desc.head_dim = 8;
   desc.layers[1].local_rope = true;
   header = make_mlb_header(desc, {});
   REQUIRE_FALSE(header);

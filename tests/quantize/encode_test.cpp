@@ -235,3 +235,15 @@ TEST_CASE("search is no worse than round, by its own measure", "[quantize]") {
     CHECK(errors[0] <= errors[1] * (1 + 1e-3) + 1e-9);
   }
 }
+
+TEST_CASE("every half decodes as the scalar conversion says", "[quantize]") {
+  std::vector<std::uint16_t> halves(65536);
+  for (std::size_t i = 0; i < halves.size(); ++i) halves[i] = static_cast<std::uint16_t>(i);
+  const TensorView view{
+      .encoding = Encoding::f16, .rows = 1, .cols = 65536, .data = std::as_bytes(std::span(halves))};
+  std::vector<float> values(65536);
+  decode_row(view, 0, values);
+  std::uint64_t different = 0;
+  for (std::size_t i = 0; i < halves.size(); ++i) different += !same_bits(values[i], f16_to_f32(halves[i]));
+  CHECK(different == 0);
+}
