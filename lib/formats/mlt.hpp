@@ -1,0 +1,74 @@
+#pragma once
+
+#include <ml/tokenizer.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ml {
+
+/// The tokens of a .mlt: attributes and bytes, all bytes in one string.
+class MltTokens {
+ public:
+  std::uint32_t size() const { return static_cast<std::uint32_t>(attrs_.size()); }
+  TokenAttr attr(std::uint32_t id) const { return attrs_[id]; }
+  std::string_view bytes(std::uint32_t id) const {
+    return std::string_view(text_).substr(ends_[id], ends_[id + 1] - ends_[id]);
+  }
+
+  void reserve(std::size_t n_tokens, std::size_t n_bytes) {
+    attrs_.reserve(n_tokens);
+    ends_.reserve(n_tokens + 1);
+    text_.reserve(n_bytes);
+  }
+  void push_back(TokenAttr attr, std::string_view bytes) {
+    attrs_.push_back(attr);
+    text_ += bytes;
+    ends_.push_back(text_.size());
+  }
+
+ private:
+  std::string text_;
+  std::vector<std::uint64_t> ends_ =
+      std::vector<std::uint64_t>(1);  // [0], then the end of each token in text_
+  std::vector<TokenAttr> attrs_;
+};
+
+struct MltMerge {
+  std::uint32_t left = 0;
+  std::uint32_t right = 0;
+  std::uint32_t merged = 0;
+};
+
+/// All that a .mlt says.
+struct MltContents {
+  TokenizerKind kind = TokenizerKind::byte_level;
+  std::uint32_t flags = 0;
+  std::int32_t bos = -1;
+  std::int32_t eos = -1;
+  MltTokens tokens = {};
+  std::vector<MltMerge> merges = {};  // in rank order
+};
+
+inline constexpr std::uint32_t kMltMaxVocab = 1u << 24;
+
+/// Reads and checks a whole .mlt.
+///
+/// @error format  offset is the first wrong byte
+/// @cost          memory of a small multiple of the bytes
+/// @source        mlt(5), VALIDATION
+Result<MltContents> read_mlt(std::span<const std::byte> bytes);
+
+/// The bytes of a .mlt. What it writes, read_mlt accepts.
+///
+/// @error format  the contents break a rule of the format
+Result<std::vector<std::byte>> write_mlt(const MltContents& contents);
+
+/// @return true where `bytes` begin as a .mlt does
+bool is_mlt(std::span<const std::byte> bytes);
+
+}  // namespace ml

@@ -1,0 +1,126 @@
+#include <ml/tokenizer.hpp>
+
+#include "convert/tokenizer.hpp"
+#include "tokenizer/tokenizer_impl.hpp"
+#include "util/try.hpp"
+#include "util/utf8.hpp"
+
+namespace ml {
+
+namespace {
+
+constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
+
+// The code point of a text of one character.
+std::optional<char32_t> single_char(std::string_view bytes) {
+  if (bytes.empty()) return std::nullopt;
+  const Utf8Step step = step_utf8(bytes);
+  if (!step.valid || step.n_bytes != bytes.size()) return std::nullopt;
+  const char* at = bytes.data();
+  return next_char(at);
+}
+
+}  // namespace
+
+TokenizerImpl::TokenizerImpl(MltContents source) : contents(std::move(source)), merges(contents.merges) {
+  byte_tokens.fill(kNoToken);
+  index_symbols();
+  if (contents.kind == TokenizerKind::byte_level) {
+    pre_tokenizer = pre_tokenizer_for(contents.flags);
+  } else {
+    index_joins();
+  }
+}
+
+void TokenizerImpl::index_symbols() {
+  const MltTokens& tokens = contents.tokens;
+  // An added token is a symbol of plain text too where a merge rule uses it: then the model's own vocabulary
+  // holds it.
+  std::vector<bool> in_rules(tokens.size());
+  for (const MltMerge& merge : contents.merges) in_rules[merge.left] = in_rules[merge.right] = true;
+  const bool byte_level = contents.kind == TokenizerKind::byte_level;
+  const bool whole = (contents.flags & kMltIgnoreMerges) != 0;
+  for (std::uint32_t id = 0; id < tokens.size(); ++id) {
+    const std::string_view bytes = tokens.bytes(id);
+    const TokenAttr attr = tokens.attr(id);
+    if (bytes.empty()) continue;
+    if (attr == TokenAttr::added) added.insert(bytes, id);
+    if (attr == TokenAttr::normal && whole) whole_pieces.emplace(bytes, id);
+    if (attr == TokenAttr::byte) {
+      byte_tokens[static_cast<unsigned char>(bytes[0])] = id;
+      continue;
+    }
+    if (attr == TokenAttr::added && !in_rules[id]) continue;
+    if (byte_level) {
+      std::uint32_t& slot = byte_tokens[static_cast<unsigned char>(bytes[0])];
+      if (bytes.size() == 1 && slot == kNoToken) slot = id;
+    } else if (const auto cp = single_char(bytes)) {
+      char_tokens.emplace(*cp, id);
+    }
+  }
+}
+
+void TokenizerImpl::index_joins() {
+  if (!char_tokens.contains(0x2581)) joins_space.fill(true);
+  for (const MltMerge& merge : contents.merges) {
+    const std::string_view text = contents.tokens.bytes(merge.merged);
+    for (std::size_t at = text.find(kSpaceMark, 1); at != std::string_view::npos;
+         at = text.find(kSpaceMark, at + 1)) {
+      if (!text.substr(0, at).ends_with(kSpaceMark))
+        joins_space[static_cast<unsigned char>(text[at - 1])] = true;
+    }
+  }
+}
+
+Tokenizer::Tokenizer(std::shared_ptr<const TokenizerImpl> impl) : impl_(std::move(impl)) {}
+
+Result<Tokenizer> Tokenizer::open(const std::string& path) {
+  ML_TRY(LoadedTokenizer loaded, load_tokenizer(path, {}));
+  return Tokenizer(std::make_shared<const TokenizerImpl>(std::move(loaded.contents)));
+}
+
+Result<Tokenizer> Tokenizer::from_bytes(std::span<const std::byte> bytes) {
+  ML_TRY(LoadedTokenizer loaded, load_tokenizer(bytes, {}, {}));
+  return Tokenizer(std::make_shared<const TokenizerImpl>(std::move(loaded.contents)));
+}
+
+std::uint32_t Tokenizer::n_vocab() const { return impl_->contents.tokens.size(); }
+
+std::uint32_t Tokenizer::n_merges() const {
+  return static_cast<std::uint32_t>(impl_->contents.merges.size());
+}
+
+TokenizerKind Tokenizer::kind() const { return impl_->contents.kind; }
+
+std::uint32_t Tokenizer::flags() const { return impl_->contents.flags; }
+
+std::optional<std::uint32_t> Tokenizer::bos() const {
+  const std::int32_t id = impl_->contents.bos;
+  return id < 0 ? std::nullopt : std::optional(static_cast<std::uint32_t>(id));
+}
+
+std::optional<std::uint32_t> Tokenizer::eos() const {
+  const std::int32_t id = impl_->contents.eos;
+  return id < 0 ? std::nullopt : std::optional(static_cast<std::uint32_t>(id));
+}
+
+std::string_view Tokenizer::piece(std::uint32_t id) const {
+  return id < n_vocab() ? impl_->contents.tokens.bytes(id) : std::string_view();
+}
+
+TokenAttr Tokenizer::attr(std::uint32_t id) const {
+  return id < n_vocab() ? impl_->contents.tokens.attr(id) : TokenAttr::normal;
+}
+
+std::optional<std::uint32_t> Tokenizer::find_added(std::string_view content) const {
+  const auto match = impl_->added.find(content, 0);
+  if (!match || match->begin != 0 || match->end != content.size()) return std::nullopt;
+  return match->id;
+}
+
+std::optional<std::uint64_t> find_invalid_utf8(std::string_view text) {
+  const auto at = find_invalid_utf8_byte(text);
+  return at ? std::optional<std::uint64_t>(*at) : std::nullopt;
+}
+
+}  // namespace ml

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <ml/tokenizer.hpp>
+
+#include "formats/mlt.hpp"
+#include "tokenizer/added_tokens.hpp"
+#include "tokenizer/bpe.hpp"
+#include "tokenizer/piece_cache.hpp"
+#include "tokenizer/pre_tokenizer.hpp"
+
+#include <array>
+#include <mutex>
+#include <unordered_map>
+
+namespace ml {
+
+inline constexpr std::uint32_t kNoToken = UINT32_MAX;
+
+/// What one encode() call works with. Calls take one from the tokenizer and give it back, warm.
+struct EncodeScratch {
+  PieceCache cache;
+  BpeMerger merger;
+  std::vector<std::uint32_t> symbols;
+  std::string text;  // normalized
+};
+
+class ScratchPool {
+ public:
+  std::unique_ptr<EncodeScratch> take() const;
+  void give_back(std::unique_ptr<EncodeScratch> scratch) const;
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<EncodeScratch>> free_;
+};
+
+/// A tokenizer's contents and what encoding looks up in them.
+struct TokenizerImpl {
+  explicit TokenizerImpl(MltContents source);
+
+  MltContents contents;
+  AddedTokens added;
+  MergeTable merges;
+  ScratchPool scratches;
+
+  // The symbols that BPE begins with.
+  std::array<std::uint32_t, 256> byte_tokens;               // kind 1: the fallback; kind 2: all there is
+  std::unordered_map<char32_t, std::uint32_t> char_tokens;  // kind 1
+
+  std::unordered_map<std::string_view, std::uint32_t>
+      whole_pieces;            // ignore_merges: views of contents.tokens
+  PreTokenizer pre_tokenizer;  // kind 2
+  // Kind 1: no token joins U+2581 with a different character before it that ends in byte b, unless
+  // joins_space[b]. So the text may be cut before such a U+2581, and each word merged (and cached) alone.
+  std::array<bool, 256> joins_space = {};
+
+ private:
+  void index_symbols();
+  void index_joins();
+};
+
+}  // namespace ml
