@@ -41,7 +41,11 @@ struct Group {
     float* out = x + lane * kBlock;
     float* weight = w + lane * kBlock;
     unit[lane] = divisor;
-    for (std::uint32_t j = 0; j < kBlock; ++j) out[j] = block[j] / divisor;
+    if (divisor == 1) {
+      std::copy_n(block, kBlock, out);
+    } else {
+      for (std::uint32_t j = 0; j < kBlock; ++j) out[j] = block[j] / divisor;
+    }
     if (channels == nullptr) {
       for (std::uint32_t j = 0; j < kBlock; ++j) weight[j] = out[j] * out[j];
       return;
@@ -94,8 +98,11 @@ std::optional<std::uint64_t> encode_q4_0_search(std::span<const float> x, const 
     for (std::uint32_t lane = 0; lane < n; ++lane) {
       const float* block = x.data() + (first + lane) * kBlock;
       const float amax = largest_magnitude(block);
-      const float divisor = amax != 0 && amax < kSmall ? amax : 1.0f;
-      group.load(lane, block, divisor, channels_of(first + lane), mean_square);
+      if (amax == 0) {
+        group.load_zeros(lane);
+      } else {
+        group.load(lane, block, amax < kSmall ? amax : 1.0f, channels_of(first + lane), mean_square);
+      }
     }
     for (std::uint32_t lane = n; lane < kQ4Lanes; ++lane) group.load_zeros(lane);
     group.fit_all();
