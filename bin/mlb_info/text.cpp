@@ -45,6 +45,7 @@ void print_summary(cli::Tool& tool, const ml::FileReport& report) {
   } else if (report.format != "folder") {
     for (const ml::InfoField& field : report.fields) add(printable(field.name), value_text(field.value));
   }
+  add("note", report.note);
   if (const std::string weights = bits_a_weight(report); !weights.empty()) {
     add("encodings", encodings(report));
     add("weights", weights);
