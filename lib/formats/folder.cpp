@@ -12,7 +12,7 @@ namespace ml {
 namespace {
 
 Result<Config> read_config(const std::string& folder) {
-  const std::string path = folder + (folder.ends_with('/') ? "config.json" : "/config.json");
+  const std::string path = path_in_folder(folder, "config.json");
   ML_TRY(const auto input, InputBytes::open(path));
   return Config::parse(as_text(input->data()), path);
 }
@@ -35,6 +35,12 @@ Result<Model> assemble_folder(const std::string& path) {
 }
 
 }  // namespace
+
+Result<std::string> checkpoint_family(const std::string& path) {
+  ML_TRY(const Config config, read_config(path));
+  ML_TRY(const Family* family, find_family(config));
+  return std::string(family->name);
+}
 
 Result<Model> open_folder(const std::string& path, const OpenOptions&) {
   auto model = assemble_folder(path);

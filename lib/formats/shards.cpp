@@ -23,10 +23,6 @@ constexpr std::string_view kIndexName = "model.safetensors.index.json";
 constexpr std::string_view kSingleName = "model.safetensors";
 constexpr std::string_view kExtension = ".safetensors";
 
-std::string join(const std::string& folder, std::string_view name) {
-  return folder.ends_with('/') ? folder + std::string(name) : fmt::format("{}/{}", folder, name);
-}
-
 bool exists(const std::string& path) {
   std::error_code error;
   return std::filesystem::exists(path, error);
@@ -37,7 +33,7 @@ using WeightMap = std::map<std::string, std::string>;
 
 Result<WeightMap> read_index(const std::string& folder) {
   WeightMap map;
-  const std::string path = join(folder, kIndexName);
+  const std::string path = path_in_folder(folder, kIndexName);
   if (!exists(path)) return map;
   const auto refuse = [&path](std::string message, std::string tensor = {}) {
     return Error{
@@ -71,12 +67,13 @@ Result<WeightMap> read_index(const std::string& folder) {
 
 // Without an index: model.safetensors, else the only one.
 Result<std::vector<std::string>> find_without_index(const std::string& folder) {
-  if (const std::string path = join(folder, kSingleName); exists(path)) return std::vector<std::string>{path};
+  if (const std::string path = path_in_folder(folder, kSingleName); exists(path))
+    return std::vector<std::string>{path};
   std::vector<std::string> found;
   std::error_code error;
   for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
-    if (name.ends_with(kExtension)) found.push_back(join(folder, name));
+    if (name.ends_with(kExtension)) found.push_back(path_in_folder(folder, name));
   }
   if (error) {
     return Error{
@@ -110,7 +107,7 @@ Result<void> check_against_index(const std::string& folder, const WeightMap& ind
   NameList missing;
   std::string from;
   for (const auto& [tensor, shard] : index) {
-    const std::string path = join(folder, shard);
+    const std::string path = path_in_folder(folder, shard);
     if (const auto holder = holders.find(tensor); holder != holders.end() && *holder->second == path)
       continue;
     if (missing.empty()) from = path;
@@ -126,11 +123,15 @@ std::vector<std::string> shards_of(const std::string& folder, const WeightMap& i
   std::set<std::string> names;
   for (const auto& [tensor, shard] : index) names.insert(shard);
   std::vector<std::string> paths;
-  for (const std::string& name : names) paths.push_back(join(folder, name));
+  for (const std::string& name : names) paths.push_back(path_in_folder(folder, name));
   return paths;
 }
 
 }  // namespace
+
+std::string path_in_folder(const std::string& folder, std::string_view name) {
+  return folder.ends_with('/') ? folder + std::string(name) : fmt::format("{}/{}", folder, name);
+}
 
 Result<std::vector<std::string>> find_shards(const std::string& folder) {
   ML_TRY(const WeightMap index, read_index(folder));

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 // The .safetensors of a model folder: model.safetensors.index.json with the shards that its weight_map names,
@@ -20,6 +21,9 @@ struct Shard {
   std::shared_ptr<const InputBytes> input;
   SafetensorsFile file;
 };
+
+/// @return folder/name
+std::string path_in_folder(const std::string& folder, std::string_view name);
 
 /// Paths of a folder's shards, sorted; what the index says of the tensors is not checked yet.
 ///

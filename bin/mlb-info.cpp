@@ -1,0 +1,73 @@
+// Says what a file is and whether it is sound.
+
+#include "common/tool.hpp"
+#include "mlb_info/details.hpp"
+
+#include <ml/inspect.hpp>
+
+#include <string>
+#include <vector>
+
+namespace {
+
+using mlb_info::Wanted;
+
+void show(cli::Tool& tool, const std::string& path, const Wanted& wanted) {
+  const auto report = ml::inspect(path, {.check = wanted.check, .threads = tool.threads()});
+  if (!report) return tool.fail(report.error());
+  const mlb_info::Details details = mlb_info::read_details(*report, wanted, tool);
+  if (wanted.json) {
+    mlb_info::print_json(tool, path, *report, details, wanted);
+  } else {
+    mlb_info::print_text(tool, path, *report, details, wanted);
+  }
+  tool.flush();  // so that the answer stands before the messages about it
+  for (const ml::Error& defect : report->defects) tool.fail(defect);
+}
+
+// @return true when the files differ
+bool diff(cli::Tool& tool, const std::vector<std::string>& paths, const Wanted& wanted) {
+  if (paths.size() != 2) {
+    tool.fail_usage(fmt::format("--diff takes two files, not {}", paths.size()));
+    return false;
+  }
+  const auto a = ml::inspect(paths[0], {.threads = tool.threads()});
+  if (!a) tool.fail(a.error());
+  const auto b = ml::inspect(paths[1], {.threads = tool.threads()});
+  if (!b) tool.fail(b.error());
+  return a && b && mlb_info::print_diff(tool, *a, *b, paths[0], paths[1], wanted.json);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  cli::Tool tool("mlb-info", "Says what a model or tokenizer file is and whether it is sound.",
+                 "mlb-info --check --tensors model.mlb");
+  std::vector<std::string> paths;
+  Wanted wanted;
+  CLI::App& app = tool.app();
+  app.add_option("FILE", paths,
+                 "A .mlb, .mlt or .safetensors file or a model folder; - or none: standard input");
+  app.add_flag("--check", wanted.check, "Read everything and report every defect");
+  app.add_flag("--header", wanted.header, "A row for each field: offset, name, value, meaning");
+  app.add_flag("--tensors", wanted.tensors,
+               "A row for each array: name, layer, encoding, shape, offset, bytes");
+  app.add_flag("--stats", wanted.stats,
+               "The rows with least, largest and mean weight, rms, zeros, histogram");
+  app.add_flag("--hash", wanted.hash,
+               "The rows with the XXH3-128 of each array's bytes, and that of each file");
+  app.add_flag("--diff", wanted.diff, "Say how two files differ; exit status 1 when they do");
+  app.add_flag("--json", wanted.json, "One JSON object a line for each file");
+  tool.add_threads();
+
+  bool differ = false;
+  const int status = tool.main(argc, argv, [&] {
+    if (wanted.diff) {
+      differ = diff(tool, paths, wanted);
+      return;
+    }
+    if (paths.empty()) paths.push_back("-");
+    for (const std::string& path : paths) show(tool, path, wanted);
+  });
+  return status == 0 && differ ? 1 : status;
+}

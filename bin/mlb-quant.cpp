@@ -1,0 +1,229 @@
+// Quantizes a model of any kind to a .mlb file.
+
+#include "common/progress.hpp"
+#include "common/text.hpp"
+#include "common/tool.hpp"
+
+#include <ml/mlb.hpp>
+#include <ml/model.hpp>
+#include <ml/output.hpp>
+#include <ml/quantize.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+namespace {
+
+struct Arguments {
+  std::string input = "-";
+  std::string output = "-";
+  std::string type = "q8_0";
+  std::string scales = "f32";
+  std::vector<std::string> q8;
+  std::string q4_rule = "search";
+  std::uint32_t max_seq = 0;
+  bool dry_run = false;
+  bool json = false;
+};
+
+void add_options(CLI::App& app, Arguments& arguments) {
+  app.add_option("INPUT", arguments.input,
+                 "A checkpoint folder or a .mlb; - or none: a .mlb on standard input");
+  app.add_option("-o,--output", arguments.output, "The .mlb to write; - or none: standard output")
+      ->type_name("FILE");
+  app.add_option("--type", arguments.type, "Encoding of the matrices")
+      ->check(CLI::IsMember({"q8_0", "q4_0"}, CLI::ignore_case))
+      ->capture_default_str();
+  app.add_option("--scales", arguments.scales, "How the scale of each block of 32 weights is stored")
+      ->check(CLI::IsMember({"f32", "f16"}, CLI::ignore_case))
+      ->capture_default_str();
+  app.add_option(
+         "--q8", arguments.q8,
+         "With q4_0: classes of matrices to store as Q8_0 (tok_emb wcls qk v o gate_up down, separated by "
+         "commas); may be given again")
+      ->type_name("CLASS")
+      ->delimiter(',')
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--q4-rule", arguments.q4_rule,
+                 "How Q4_0 scales are found: the best of 13 fits, or as checkpoints trained for Q4_0 expect")
+      ->check(CLI::IsMember({"search", "round"}, CLI::ignore_case))
+      ->capture_default_str();
+  app.add_option("--max-seq", arguments.max_seq, "Lower the longest context to this many positions")
+      ->check(CLI::Range(1u, 1u << 24));
+  app.add_flag("--dry-run", arguments.dry_run, "Print what would be written, and write nothing");
+  app.add_flag("--json", arguments.json, "Print a report as one JSON object");
+}
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+// The mask of the classes that --q8 names. @return false after a usage error
+bool take_classes(cli::Tool& tool, const Arguments& arguments, ml::QuantizeOptions& options) {
+  for (const std::string& name : arguments.q8) {
+    const auto bit = ml::find_q8_class(name);
+    if (!bit) {
+      std::string known;
+      for (const ml::Q8Class& row : ml::q8_classes()) known += fmt::format(" {}", row.name);
+      tool.fail_usage(fmt::format("--q8: unknown class '{}', must be one of{}", name, known));
+      return false;
+    }
+    options.q8_mask |= *bit;
+  }
+  if (options.q8_mask != 0 && options.type == ml::Encoding::q8_0) {
+    tool.fail_usage("--q8 goes with --type q4_0 only: with q8_0 every matrix is Q8_0");
+    return false;
+  }
+  return true;
+}
+
+// Everything that the output must not replace.
+std::vector<std::string> input_files(const std::string& input) {
+  std::vector<std::string> files{input};
+  std::error_code error;
+  if (!std::filesystem::is_directory(input, error)) return files;
+  for (std::filesystem::directory_iterator entry(input, error), end; !error && entry != end;
+       entry.increment(error)) {
+    files.push_back(entry->path().string());
+  }
+  return files;
+}
+
+std::string scales_of(const ml::MlbArray& array) {
+  return array.scale_type == ml::ScaleType::none ? "" : std::string(ml::scale_type_name(array.scale_type));
+}
+
+nlohmann::ordered_json to_json(const Arguments& arguments, const ml::QuantizeOptions& options,
+                               const ml::QuantizeReport& report) {
+  nlohmann::ordered_json classes = nlohmann::json::array();
+  for (const ml::Q8Class& row : ml::q8_classes()) {
+    if ((options.q8_mask & row.bit) != 0) classes.push_back(row.name);
+  }
+  nlohmann::ordered_json json{
+      {"input", arguments.input},
+      {"output", arguments.dry_run ? nlohmann::json() : nlohmann::json(arguments.output)},
+      {"dry_run", arguments.dry_run},
+      {"type", ml::encoding_info(options.type).name},
+      {"scales", ml::scale_type_name(options.scales)},
+      {"q8", classes},
+      {"q4_rule", arguments.q4_rule},
+      {"bytes", report.n_bytes},
+      {"n_weights", report.n_weights},
+      {"source_weights", report.source_weights},
+      {"source_weights", report.source_weights},
+      {"source_weights", report.source_weights},
+      {"bits_per_weight", report.bits_per_weight},
+      {"hidden_dim", report.header.hidden_dim},
+      {"source_hidden_dim", report.source_hidden_dim},
+      {"max_seq", report.header.max_seq},
+      {"source_max_seq", report.source_max_seq}};
+  if (!arguments.dry_run) json["seconds"] = report.seconds;
+  nlohmann::ordered_json tensors = nlohmann::json::array();
+  for (const ml::QuantizedTensor& tensor : report.tensors) {
+    nlohmann::ordered_json row{{"name", tensor.name},
+                               {"source", tensor.source},
+                               {"rows", tensor.array.rows},
+                               {"cols", tensor.array.cols},
+                               {"encoding", ml::encoding_info(tensor.array.encoding).name},
+                               {"scales", ml::scale_type_name(tensor.array.scale_type)},
+                               {"bytes", tensor.array.n_bytes + tensor.array.n_scale_bytes},
+                               {"copied", tensor.copied}};
+    if (!arguments.dry_run) {
+      row["rms_error"] = tensor.rms_error;
+      row["relative_error"] = tensor.relative_error;
+      row["seconds"] = tensor.seconds;
+    }
+    tensors.push_back(std::move(row));
+  }
+  json["tensors"] = std::move(tensors);
+  return json;
+}
+
+std::string plan_text(const ml::QuantizeReport& report) {
+  using Align = cli::Table::Align;
+  cli::Table table({Align::left, Align::left, Align::left, Align::right, Align::right, Align::right});
+  table.add({"tensor", "encoding", "scales", "rows", "cols", "bytes"});
+  for (const ml::QuantizedTensor& tensor : report.tensors) {
+    table.add({tensor.name, std::string(ml::encoding_info(tensor.array.encoding).name),
+               scales_of(tensor.array), fmt::format("{}", tensor.array.rows),
+               fmt::format("{}", tensor.array.cols),
+               fmt::format("{}", tensor.array.n_bytes + tensor.array.n_scale_bytes)});
+  }
+  return table.text() + fmt::format("file: {} bytes, {:.3f} bits a weight, {} weights\n", report.n_bytes,
+                                    report.bits_per_weight, report.n_weights);
+}
+
+void note_changes(cli::Tool& tool, const ml::QuantizeReport& report) {
+  if (report.header.hidden_dim != report.source_hidden_dim) {
+    tool.note(fmt::format("hidden_dim {} is no multiple of 32: padded with zeros to {}",
+                          report.source_hidden_dim, report.header.hidden_dim));
+  }
+  if (report.header.max_seq != report.source_max_seq) {
+    tool.note(fmt::format("max_seq lowered from {} to {}", report.source_max_seq, report.header.max_seq));
+  }
+}
+
+void note_result(cli::Tool& tool, const Arguments& arguments, const ml::QuantizeReport& report) {
+  const auto worst = std::max_element(report.tensors.begin(), report.tensors.end(),
+                                      [](const ml::QuantizedTensor& a, const ml::QuantizedTensor& b) {
+                                        return a.relative_error < b.relative_error;
+                                      });
+  const std::string error = worst->relative_error > 0 ? fmt::format("largest rms error {:.3g} % ({})",
+                                                                    100 * worst->relative_error, worst->name)
+                                                      : "exact";
+  tool.note(fmt::format("{}: {}, {:.2f} bits a weight, {}, {:.2f} s",
+                        arguments.output == "-" ? "standard output" : arguments.output,
+                        cli::human_size(report.n_bytes), report.bits_per_weight, error, report.seconds));
+}
+
+void quantize(cli::Tool& tool, const Arguments& arguments) {
+  ml::QuantizeOptions options{
+      .type = *ml::find_encoding(arguments.type),
+      .scales = lower(arguments.scales) == "f16" ? ml::ScaleType::f16 : ml::ScaleType::f32,
+      .q4_rule = lower(arguments.q4_rule) == "round" ? ml::Q4Rule::round : ml::Q4Rule::search,
+      .max_seq = arguments.max_seq,
+      .threads = tool.threads()};
+  if (!take_classes(tool, arguments, options)) return;
+  if (arguments.json && arguments.output == "-" && !arguments.dry_run) {
+    return tool.fail_usage("--json prints on standard output, so the model needs -o FILE");
+  }
+
+  const std::string input_name = arguments.input == "-" ? "standard input" : arguments.input;
+  const auto model = ml::Model::open(arguments.input);
+  if (!model) return tool.fail(ml::with_path(model.error(), input_name));
+  const auto plan = ml::plan_quantize(*model, options);
+  if (!plan) return tool.fail(ml::with_path(plan.error(), input_name));
+  if (arguments.dry_run) {
+    note_changes(tool, *plan);
+    tool.print(arguments.json ? cli::json_line(to_json(arguments, options, *plan)) : plan_text(*plan));
+    return;
+  }
+
+  auto out = ml::OutputFile::create(arguments.output,
+                                    {.force = tool.force(), .inputs = input_files(arguments.input)});
+  if (!out) return tool.fail(out.error());
+  note_changes(tool, *plan);
+  ml::Result<ml::QuantizeReport> report = [&] {
+    cli::Progress progress(tool, "quantizing", plan->n_bytes, cli::human_size);
+    options.progress = [&progress](std::uint64_t done, std::uint64_t) { progress.set(done); };
+    return ml::quantize_model(*model, options, *out);
+  }();
+  if (!report) return tool.fail(ml::with_path(report.error(), input_name));
+  if (const auto done = out->commit(); !done) return tool.fail(done.error());
+  note_result(tool, arguments, *report);
+  if (arguments.json) tool.print(cli::json_line(to_json(arguments, options, *report)));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  cli::Tool tool("mlb-quant", "Quantizes a model to a .mlb file: Q8_0 or Q4_0 matrices, ready to run.",
+                 "mlb-quant --type q4_0 --q8 tok_emb,v -o model.mlb ./checkpoint");
+  Arguments arguments;
+  add_options(tool.app(), arguments);
+  tool.add_force();
+  tool.add_threads();
+  return tool.main(argc, argv, [&] { quantize(tool, arguments); });
+}

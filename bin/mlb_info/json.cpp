@@ -1,0 +1,107 @@
+#include "common/text.hpp"
+
+#include "mlb_info/details.hpp"
+#include "mlb_info/words.hpp"
+
+namespace mlb_info {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json stats_json(const ml::TensorStats& stats) {
+  return {
+      {"min", float_json(stats.min)},
+      {"max", float_json(stats.max)},
+      {"mean", stats.mean},
+      {"rms", stats.rms},
+      {"zero_share", stats.n == 0 ? 0.0 : static_cast<double>(stats.n_zero) / static_cast<double>(stats.n)},
+      {"n_non_finite", stats.n_non_finite},
+      {"histogram", stats.histogram}};
+}
+
+ordered_json array_json(const ml::FileReport& report, std::size_t i, const Details& details) {
+  const ml::InfoArray& array = report.arrays[i];
+  ordered_json json = {{"name", array.name}};
+  json["layer"] = array.layer == ml::kNoLayer ? ordered_json() : ordered_json(array.layer);
+  json["encoding"] = array.encoding;
+  json["scales"] = ml::scale_type_name(array.scale_type);
+  json["shape"] = array.shape;
+  if (report.format == "folder") json["file"] = report.files[array.file].path;
+  json["offset"] = array.offset;
+  json["n_bytes"] = array.n_bytes();
+  if (!array.scales.empty()) {
+    json["scale_offset"] = array.scale_offset;
+    json["n_scale_bytes"] = array.scales.size();
+  }
+  if (!details.stats.empty() && details.stats[i]) json["stats"] = stats_json(*details.stats[i]);
+  if (!details.array_hashes.empty()) json["xxh3_128"] = details.array_hashes[i];
+  return json;
+}
+
+ordered_json defect_json(const ml::Error& defect) {
+  ordered_json json = {
+      {"status", ml::status_name(defect.status)}, {"message", defect.message}, {"file", defect.path}};
+  if (!defect.tensor.empty()) json["tensor"] = defect.tensor;
+  if (defect.offset) json["offset"] = *defect.offset;
+  return json;
+}
+
+void add_totals(const ml::FileReport& report, ordered_json& json) {
+  std::uint64_t n_weights = 0;
+  std::uint64_t n_bytes = 0;
+  ordered_json encodings = ordered_json::array();
+  for (const EncodingTotal& total : encoding_totals(report)) {
+    encodings.push_back({{"encoding", total.name},
+                         {"n_tensors", total.n_tensors},
+                         {"n_weights", total.n_weights},
+                         {"n_bytes", total.n_bytes}});
+    n_weights += total.n_weights;
+    n_bytes += total.n_weights == 0 ? 0 : total.n_bytes;
+  }
+  json["encodings"] = std::move(encodings);
+  json["n_tensors"] = report.arrays.size();
+  json["n_weights"] = n_weights;
+  json["n_tensor_bytes"] = n_bytes;
+  if (n_weights != 0)
+    json["bits_per_weight"] = 8.0 * static_cast<double>(n_bytes) / static_cast<double>(n_weights);
+}
+
+}  // namespace
+
+void print_json(cli::Tool& tool, const std::string& path, const ml::FileReport& report,
+                const Details& details, const Wanted& wanted) {
+  ordered_json json = {{"file", path}, {"format", report.format}, {"n_bytes", report.n_bytes()}};
+  if (!report.note.empty()) json["note"] = report.note;
+  ordered_json fields = ordered_json::object();
+  for (const ml::InfoField& field : report.fields) fields[field.name] = value_json(field.value);
+  json["fields"] = std::move(fields);
+  if (report.desc) {
+    json["model"] = model_json(*report.desc);
+    json["kv_bytes_per_token"] = kv_bytes_per_token(*report.desc);
+  }
+  if (!report.arrays.empty()) add_totals(report, json);
+  if (wanted.check) {
+    json["sound"] = report.defects.empty();
+    ordered_json defects = ordered_json::array();
+    for (const ml::Error& defect : report.defects) defects.push_back(defect_json(defect));
+    json["defects"] = std::move(defects);
+  }
+  if (wanted.rows()) {
+    ordered_json tensors = ordered_json::array();
+    for (std::size_t i = 0; i < report.arrays.size(); ++i) tensors.push_back(array_json(report, i, details));
+    json["tensors"] = std::move(tensors);
+  }
+  if (wanted.hash) {
+    ordered_json files = ordered_json::array();
+    for (std::size_t i = 0; i < report.files.size(); ++i) {
+      files.push_back({{"file", report.files[i].path},
+                       {"n_bytes", report.files[i].bytes.size()},
+                       {"xxh3_128", details.file_hashes[i]}});
+    }
+    json["files"] = std::move(files);
+  }
+  tool.print(cli::json_line(json));
+}
+
+}  // namespace mlb_info

@@ -1,0 +1,135 @@
+#include "common/text.hpp"
+
+#include "mlb_info/details.hpp"
+#include "mlb_info/words.hpp"
+
+#include <filesystem>
+
+namespace mlb_info {
+
+namespace {
+
+using Align = cli::Table::Align;
+
+std::string number(double value) { return fmt::format("{:.4g}", value); }
+
+std::string bits_a_weight(const ml::FileReport& report) {
+  std::uint64_t n_weights = 0;
+  std::uint64_t n_bytes = 0;
+  for (const EncodingTotal& total : encoding_totals(report)) {
+    if (total.n_weights == 0) continue;
+    n_weights += total.n_weights;
+    n_bytes += total.n_bytes;
+  }
+  if (n_weights == 0) return {};
+  return fmt::format("{} in {} bytes: {:.3f} bits a weight", n_weights, n_bytes,
+                     8.0 * static_cast<double>(n_bytes) / static_cast<double>(n_weights));
+}
+
+std::string encodings(const ml::FileReport& report) {
+  std::vector<std::string> parts;
+  for (const EncodingTotal& total : encoding_totals(report)) {
+    parts.push_back(fmt::format("{} {} tensor{} {}", total.name, total.n_tensors,
+                                total.n_tensors == 1 ? "" : "s", cli::human_size(total.n_bytes)));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+void print_summary(cli::Tool& tool, const ml::FileReport& report) {
+  cli::Table table({Align::left, Align::left, Align::left});
+  const auto add = [&table](const std::string& name, const std::string& text) {
+    if (!text.empty()) table.add({"", name, text});
+  };
+  if (report.desc) {
+    for (const auto& [name, text] : model_lines(*report.desc)) add(name, text);
+  } else if (report.format != "folder") {
+    for (const ml::InfoField& field : report.fields) add(printable(field.name), value_text(field.value));
+  }
+  add("note", report.note);
+  if (const std::string weights = bits_a_weight(report); !weights.empty()) {
+    add("encodings", encodings(report));
+    add("weights", weights);
+  }
+  if (report.desc) add("KV cache", fmt::format("{} bytes a token in f16", kv_bytes_per_token(*report.desc)));
+  tool.print(table.text());
+}
+
+void print_header(cli::Tool& tool, const ml::FileReport& report) {
+  cli::Table table({Align::left, Align::right, Align::left, Align::left, Align::left});
+  table.add({"", "OFFSET", "FIELD", "VALUE", "MEANING"});
+  for (const ml::InfoField& field : report.fields) {
+    table.add({"", field.offset ? std::to_string(*field.offset) : "-", printable(field.name),
+               value_text(field.value), field.meaning});
+  }
+  tool.print(table.text());
+}
+
+void print_rows(cli::Tool& tool, const ml::FileReport& report, const Details& details, const Wanted& wanted) {
+  std::vector<Align> columns{Align::left,  Align::left,  Align::right, Align::left,
+                             Align::right, Align::right, Align::right};
+  std::vector<std::string> head{"", "NAME", "LAYER", "ENCODING", "SHAPE", "OFFSET", "BYTES"};
+  const auto column = [&](bool present, Align align, const std::string& name) {
+    if (!present) return;
+    columns.push_back(align);
+    head.push_back(name);
+  };
+  const bool several_files = report.format == "folder";
+  column(several_files, Align::left, "FILE");
+  for (const char* name : {"MIN", "MAX", "MEAN", "RMS", "ZERO"}) column(wanted.stats, Align::right, name);
+  column(wanted.stats, Align::left, "HISTOGRAM");
+  column(wanted.hash, Align::left, "XXH3-128");
+
+  cli::Table table(columns);
+  table.add(head);
+  for (std::size_t i = 0; i < report.arrays.size(); ++i) {
+    const ml::InfoArray& array = report.arrays[i];
+    std::vector<std::string> row{"",
+                                 printable(array.name),
+                                 array.layer == ml::kNoLayer ? "-" : std::to_string(array.layer),
+                                 encoding_text(array),
+                                 shape_text(array),
+                                 std::to_string(array.offset),
+                                 std::to_string(array.n_bytes())};
+    if (several_files)
+      row.push_back(printable(std::filesystem::path(report.files[array.file].path).filename().string()));
+    if (wanted.stats && details.stats[i]) {
+      const ml::TensorStats& stats = *details.stats[i];
+      row.push_back(number(static_cast<double>(stats.min)));
+      row.push_back(number(static_cast<double>(stats.max)));
+      row.push_back(number(stats.mean));
+      row.push_back(number(stats.rms));
+      row.push_back(fmt::format(
+          "{:.2f}%",
+          stats.n == 0 ? 0.0 : 100.0 * static_cast<double>(stats.n_zero) / static_cast<double>(stats.n)));
+      row.push_back("|" + sparkline(stats.histogram) + "|" +
+                    (stats.n_non_finite == 0 ? "" : fmt::format(" {} not finite", stats.n_non_finite)));
+    } else if (wanted.stats) {
+      for (int blank = 0; blank < 6; ++blank) row.push_back("-");
+    }
+    if (wanted.hash) row.push_back(details.array_hashes[i]);
+    table.add(row);
+  }
+  tool.print(table.text());
+}
+
+}  // namespace
+
+void print_text(cli::Tool& tool, const std::string& path, const ml::FileReport& report,
+                const Details& details, const Wanted& wanted) {
+  const std::uint64_t n_bytes = report.n_bytes();
+  tool.print("{}: {}, {} bytes", printable(path, 4096), report.title, n_bytes);
+  if (n_bytes >= 1000) tool.print(" ({})", cli::human_size(n_bytes));
+  tool.print("\n");
+  if (report.defects.empty() || !report.arrays.empty()) print_summary(tool, report);
+  if (wanted.check) {
+    const std::size_t n = report.defects.size();
+    tool.print("  check: {}\n", n == 0 ? "sound" : fmt::format("{} defect{}", n, n == 1 ? "" : "s"));
+  }
+  if (wanted.header && !report.fields.empty()) print_header(tool, report);
+  if (wanted.rows() && !report.arrays.empty()) print_rows(tool, report, details, wanted);
+  for (std::size_t i = 0; i < details.file_hashes.size(); ++i) {
+    tool.print("  {}  {}\n", details.file_hashes[i], printable(report.files[i].path, 4096));
+  }
+}
+
+}  // namespace mlb_info

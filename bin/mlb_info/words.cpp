@@ -1,0 +1,81 @@
+#include "mlb_info/words.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+
+namespace mlb_info {
+
+std::string printable(std::string_view text, std::size_t most) {
+  std::string out;
+  for (const char c : text) {
+    if (out.size() >= most) {
+      while (!out.empty() && (static_cast<unsigned char>(out.back()) & 0xc0) == 0x80) out.pop_back();
+      if (!out.empty() && static_cast<unsigned char>(out.back()) >= 0xc0) out.pop_back();
+      return out + "...";
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string float_text(float value) { return fmt::format("{}", value); }
+
+nlohmann::ordered_json float_json(float value) {
+  if (!std::isfinite(value)) return nullptr;
+  return std::strtod(float_text(value).c_str(), nullptr);
+}
+
+std::string value_text(const ml::InfoField::Value& value) {
+  return std::visit(
+      [](const auto& held) -> std::string {
+        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::string>) {
+          return printable(held);
+        } else {
+          return fmt::format("{}", held);
+        }
+      },
+      value);
+}
+
+nlohmann::ordered_json value_json(const ml::InfoField::Value& value) {
+  return std::visit(
+      [](const auto& held) -> nlohmann::ordered_json {
+        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, float>) {
+          return float_json(held);
+        } else {
+          return held;
+        }
+      },
+      value);
+}
+
+std::string encoding_text(const ml::InfoArray& array) {
+  return array.scale_type == ml::ScaleType::f16 ? array.encoding + "/f16" : array.encoding;
+}
+
+std::string shape_text(const ml::InfoArray& array) {
+  return array.shape.empty() ? "scalar" : fmt::format("{}", fmt::join(array.shape, "x"));
+}
+
+std::string sparkline(std::span<const std::uint64_t> bins) {
+  constexpr std::array kBars{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  const std::uint64_t most = bins.empty() ? 0 : *std::max_element(bins.begin(), bins.end());
+  std::string line;
+  for (const std::uint64_t bin : bins) {
+    const double height = most == 0 ? 0 : static_cast<double>(bin) / static_cast<double>(most);
+    const auto level = static_cast<std::size_t>(std::ceil(height * static_cast<double>(kBars.size())));
+    line += level == 0 ? " " : kBars[level - 1];
+  }
+  return line;
+}
+
+}  // namespace mlb_info

@@ -1,0 +1,39 @@
+#include "formats/inspect.hpp"
+
+#include "formats/registry.hpp"
+#include "util/try.hpp"
+
+#include <fmt/format.h>
+
+namespace ml {
+
+std::uint64_t FileReport::n_bytes() const {
+  std::uint64_t sum = 0;
+  for (const InfoFile& file : files) sum += file.bytes.size();
+  return sum;
+}
+
+void add_file(FileReport& report, const std::string& path, std::shared_ptr<const InputBytes> input) {
+  report.files.push_back({path, input->data()});
+  report.storage.push_back(std::move(input));
+}
+
+Result<FileReport> inspect(const std::string& path, const InspectOptions& options) {
+  if (const std::string folder = model_folder_of(path); !folder.empty())
+    return inspect_folder(folder, options);
+  ML_TRY(auto input, InputBytes::open(path));
+  const auto format = sniff_format(input->data());
+  if (!format) return with_path(format.error(), path);
+  const Format& found = **format;
+  if (found.inspect == nullptr) {
+    return Error{.status = Status::unsupported,
+                 .message = fmt::format("file is {}, which this version cannot look into", found.title),
+                 .path = path};
+  }
+  auto report = found.inspect(std::move(input), path, options);
+  if (!report) return with_path(std::move(report.error()), path);
+  for (Error& defect : report->defects) defect = with_path(std::move(defect), path);
+  return report;
+}
+
+}  // namespace ml

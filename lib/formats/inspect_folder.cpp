@@ -1,0 +1,108 @@
+#include "formats/folder.hpp"
+#include "formats/inspect.hpp"
+#include "formats/inspect_tensors.hpp"
+#include "formats/shards.hpp"
+#include "util/bytes.hpp"
+#include "util/json.hpp"
+#include "util/try.hpp"
+
+#include <fmt/format.h>
+
+namespace ml {
+
+namespace {
+
+using nlohmann::json;
+
+// The keys of config.json as far as they are single values; what they mean is the description's business.
+void add_config_fields(const json& object, const std::string& prefix, FileReport& report) {
+  for (const auto& [key, value] : object.items()) {
+    const std::string name = prefix + key;
+    if (value.is_null()) continue;  // the same as a missing key
+    if (value.is_object()) {
+      add_config_fields(value, name + ".", report);
+    } else if (value.is_number_unsigned()) {
+      report.fields.push_back({name, value.get<std::uint64_t>()});
+    } else if (value.is_number_integer()) {
+      report.fields.push_back({name, value.get<std::int64_t>()});
+    } else if (value.is_number()) {
+      report.fields.push_back({name, value.get<float>()});
+    } else if (value.is_boolean()) {
+      report.fields.push_back({name, value.get<bool>()});
+    } else {
+      report.fields.push_back({name, value.is_string() ? value.get<std::string>() : value.dump()});
+    }
+  }
+}
+
+Result<void> add_config(const std::string& folder, FileReport& report) {
+  const std::string path = path_in_folder(folder, "config.json");
+  ML_TRY(auto input, InputBytes::open(path));
+  add_file(report, path, input);
+  auto parsed = parse_json(as_text(input->data()));
+  if (!parsed) return with_path(std::move(parsed.error()), path);
+  if (parsed->is_object()) add_config_fields(*parsed, "", report);
+  return {};
+}
+
+// Every shard that can be read at all, with all its defects.
+void add_shards(const std::vector<std::string>& paths, FileReport& report) {
+  for (const std::string& path : paths) {
+    auto input = InputBytes::open(path);
+    if (!input) {
+      report.defects.push_back(std::move(input.error()));
+      continue;
+    }
+    const std::span<const std::byte> bytes = (*input)->data();
+    add_file(report, path, std::move(*input));
+    for (Error& defect : check_safetensors(bytes))
+      report.defects.push_back(with_path(std::move(defect), path));
+    if (const auto file = read_safetensors(bytes); file) {
+      add_tensors(*file, static_cast<std::uint32_t>(report.files.size() - 1), report);
+    }
+  }
+}
+
+void check_weights(const Model& model, FileReport& report) {
+  for (const Tensor& tensor : model.tensors()) {
+    if (const auto at = find_non_finite(tensor.view)) {
+      report.defects.push_back({.status = Status::format,
+                                .message = fmt::format("row {}, column {} is not finite", (*at)[0], (*at)[1]),
+                                .tensor = tensor.name});
+    }
+  }
+}
+
+}  // namespace
+
+Result<FileReport> inspect_folder(const std::string& folder, const InspectOptions& options) {
+  FileReport report{.format = "folder", .title = "model folder"};
+  if (auto config = add_config(folder, report); !config) {
+    if (!options.check) return std::move(config.error());
+    report.defects.push_back(std::move(config.error()));
+  }
+  if (auto paths = find_shards(folder); paths) {
+    add_shards(*paths, report);
+  } else {
+    report.defects.push_back(std::move(paths.error()));
+  }
+  if (!options.check && !report.defects.empty()) return std::move(report.defects.front());
+
+  if (const auto family = checkpoint_family(folder)) report.title += fmt::format(", {} family", *family);
+  const bool files_sound = report.defects.empty();
+  auto model = open_folder(folder, {});
+  if (model) {
+    report.desc = model->desc();
+    if (options.check) check_weights(*model, report);
+  } else if (files_sound && model.error().status == Status::unsupported) {
+    report.note = describe(Error{model.error().status, model.error().message, {}, {}, model.error().tensor});
+  } else if (!options.check) {
+    return std::move(model.error());
+  } else if (files_sound) {
+    report.defects.push_back(std::move(model.error()));
+  }
+  for (Error& defect : report.defects) defect = with_path(std::move(defect), folder);
+  return report;
+}
+
+}  // namespace ml

@@ -1,0 +1,109 @@
+#include "formats/registry.hpp"
+
+#include "formats/folder.hpp"
+#include "formats/inspect.hpp"
+#include "formats/mlb.hpp"
+#include "formats/mlt.hpp"
+#include "formats/safetensors.hpp"
+#include "util/bytes.hpp"
+#include "util/try.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+namespace ml {
+
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+bool starts_with(Bytes bytes, std::string_view magic) { return as_text(bytes).starts_with(magic); }
+
+bool looks_like_json(Bytes bytes) {
+  const std::string_view text = as_text(bytes);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != text.npos && text[first] == '{';
+}
+
+constexpr std::string_view kNotYet = "which this version cannot run";
+
+// In the order in which they are tried: magic first, then what only looks like one.
+constexpr std::array kFormats{
+    Format{
+        "mlb", "a .mlb model", [](Bytes b) { return starts_with(b, "MLB1"); }, open_mlb, {}, {}, inspect_mlb},
+    Format{"mlt", "a .mlt tokenizer", [](Bytes b) { return starts_with(b, "MLT1"); }, nullptr, Status::format,
+           "which is no model", inspect_mlt},
+    Format{"mli1", "an MLI1 importance matrix", [](Bytes b) { return starts_with(b, "MLI1"); }, nullptr,
+           Status::format, "which is no model", nullptr},
+    Format{"mog", "a .mog model",
+           [](Bytes b) {
+             return starts_with(b, {"MOG\0", 4});
+           },
+           nullptr, Status::unsupported, kNotYet, nullptr},
+    Format{"gguf", "a GGUF model", [](Bytes b) { return starts_with(b, "GGUF"); }, nullptr,
+           Status::unsupported, kNotYet, nullptr},
+    Format{"safetensors", "a bare safetensors file", looks_like_safetensors, nullptr, Status::unsupported,
+           "which says nothing of the model: give the folder that holds it and its config.json",
+           inspect_safetensors},
+    Format{"json", "a JSON file", looks_like_json, nullptr, Status::unsupported,
+           "which is no model: give the folder that holds its config.json", nullptr},
+};
+
+// "4d 4c 42 32 (MLB2)"
+std::string first_bytes(Bytes bytes) {
+  bytes = bytes.first(std::min<std::size_t>(bytes.size(), 8));
+  std::string text;
+  for (const std::byte byte : bytes) {
+    const char c = static_cast<char>(byte);
+    text += c >= ' ' && c <= '~' ? c : '.';
+  }
+  std::vector<unsigned> values;
+  for (const std::byte byte : bytes) values.push_back(std::to_integer<unsigned>(byte));
+  return fmt::format("{:02x} ({})", fmt::join(values, " "), text);
+}
+
+}  // namespace
+
+std::span<const Format> formats() { return kFormats; }
+
+Result<const Format*> sniff_format(Bytes bytes) {
+  if (bytes.empty()) return Error{.status = Status::format, .message = "file is empty", .offset = 0};
+  for (const Format& format : kFormats) {
+    if (format.matches(bytes)) return &format;
+  }
+  const std::string_view start = bytes.size() < 8 ? "holds only" : "starts with";
+  return Error{.status = Status::format,
+               .message = fmt::format("file {} {}, as no known format does", start, first_bytes(bytes)),
+               .offset = 0};
+}
+
+std::string model_folder_of(const std::string& path) {
+  if (path == "-") return {};
+  const std::filesystem::path as_path(path);
+  if (as_path.filename() == "config.json") {
+    return as_path.has_parent_path() ? as_path.parent_path().string() : ".";
+  }
+  std::error_code error;
+  return std::filesystem::is_directory(as_path, error) ? path : std::string();
+}
+
+Result<Model> Model::open(const std::string& path, const OpenOptions& options) {
+  if (const std::string folder = model_folder_of(path); !folder.empty()) return open_folder(folder, options);
+  ML_TRY(auto input, InputBytes::open(path));
+  const auto format = sniff_format(input->data());
+  if (!format) return with_path(format.error(), path);
+  const Format& found = **format;
+  if (found.open == nullptr) {
+    return Error{.status = found.not_open,
+                 .message = fmt::format("file is {}, {}", found.title, found.why_not_open),
+                 .path = path};
+  }
+  auto model = found.open(std::move(input), options);
+  if (!model) return with_path(std::move(model.error()), path);
+  return model;
+}
+
+}  // namespace ml
