@@ -63,6 +63,7 @@ class Encoder {
   void encode_byte_level(std::string_view gap) {
     const char* at = gap.data();
     const char* const end = at + gap.size();
+    limit_ = end;
     while (at != end) {
       const char* const stretch = impl_.pre_tokenizer.stretch ? impl_.pre_tokenizer.stretch(at, end) : end;
       while (at != stretch) {
@@ -93,6 +94,7 @@ class Encoder {
       const auto whole = impl_.whole_pieces.find(text);
       if (whole != impl_.whole_pieces.end()) return out_.push_back(whole->second);
     }
+    limit_ = text.data() + text.size();
     std::size_t begin = 0;
     for (std::size_t at = text.find(kSpaceMark, 1); at != std::string_view::npos;
          at = text.find(kSpaceMark, at + 3)) {
@@ -106,10 +108,10 @@ class Encoder {
 
   void encode_piece(std::string_view piece) {
     if (piece.size() > PieceCache::kMaxBytes) return encode_uncached(piece);
-    const PieceCache::Key key = PieceCache::key_of(piece);
+    const PieceCache::Key key = PieceCache::key_of(piece, limit_);
     const auto known = scratch_.cache.find(key);
     if (!known.empty()) {
-      out_.insert(out_.end(), known.begin(), known.end());
+      for (const std::uint32_t id : known) out_.push_back(id);
       return;
     }
     const std::size_t before = out_.size();
@@ -156,6 +158,7 @@ class Encoder {
   EncodeScratch& scratch_;
   std::vector<std::uint32_t>& out_;
   std::uint32_t flags_;
+  const char* limit_ = nullptr;  // the end of the text that holds the pieces
 };
 
 std::vector<std::uint32_t> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
