@@ -107,7 +107,7 @@ class Encoder {
   }
 
   void encode_piece(std::string_view piece) {
-    if (piece.size() > PieceCache::kMaxBytes) return encode_uncached(piece);
+    if (piece.size() > PieceCache::kMaxBytes) return encode_long(piece);
     const PieceCache::Key key = PieceCache::key_of(piece, limit_);
     const auto known = scratch_.cache.find(key);
     if (!known.empty()) {
@@ -115,8 +115,22 @@ class Encoder {
       return;
     }
     const std::size_t before = out_.size();
-    encode_uncached(piece);
+    encode_long(piece);
     scratch_.cache.insert(key, std::span(out_).subspan(before));
+  }
+
+  // A piece that PieceCache does not hold: too long, of too many tokens, or new.
+  void encode_long(std::string_view piece) {
+    if (piece.size() > LongPieceCache::kMaxBytes) return encode_uncached(piece);
+    const LongPieceCache::Hash hash = LongPieceCache::hash_of(piece);
+    const auto known = scratch_.long_cache.find(piece, hash);
+    if (!known.empty()) {
+      out_.insert(out_.end(), known.begin(), known.end());
+      return;
+    }
+    const std::size_t before = out_.size();
+    encode_uncached(piece);
+    scratch_.long_cache.insert(piece, hash, std::span(out_).subspan(before));
   }
 
   void encode_uncached(std::string_view piece) {

@@ -5,6 +5,7 @@
 #include "formats/mlt.hpp"
 #include "tokenizer/added_tokens.hpp"
 #include "tokenizer/bpe.hpp"
+#include "tokenizer/long_piece_cache.hpp"
 #include "tokenizer/piece_cache.hpp"
 #include "tokenizer/pre_tokenizer.hpp"
 
@@ -19,6 +20,7 @@ inline constexpr std::uint32_t kNoToken = UINT32_MAX;
 /// What one encode() call works with. Calls take one from the tokenizer and give it back, warm.
 struct EncodeScratch {
   PieceCache cache;
+  LongPieceCache long_cache;
   BpeMerger merger;
   std::vector<std::uint32_t> symbols;
   std::string text;  // normalized
