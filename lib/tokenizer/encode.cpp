@@ -91,8 +91,8 @@ class Encoder {
 
   void encode_words(std::string_view text) {
     if (flags_ & kMltIgnoreMerges) {
-      const auto whole = impl_.whole_pieces.find(text);
-      if (whole != impl_.whole_pieces.end()) return out_.push_back(whole->second);
+      const std::uint32_t whole = impl_.whole_pieces.find(impl_.contents.tokens, text);
+      if (whole != PieceTable::kNone) return out_.push_back(whole);
     }
     limit_ = text.data() + text.size();
     std::size_t begin = 0;
@@ -136,8 +136,8 @@ class Encoder {
   void encode_uncached(std::string_view piece) {
     const bool byte_level = impl_.contents.kind == TokenizerKind::byte_level;
     if (byte_level && (flags_ & kMltIgnoreMerges)) {
-      const auto whole = impl_.whole_pieces.find(piece);
-      if (whole != impl_.whole_pieces.end()) return out_.push_back(whole->second);
+      const std::uint32_t whole = impl_.whole_pieces.find(impl_.contents.tokens, piece);
+      if (whole != PieceTable::kNone) return out_.push_back(whole);
     }
     std::vector<std::uint32_t>& symbols = scratch_.symbols;
     symbols.clear();

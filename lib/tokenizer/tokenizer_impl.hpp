@@ -7,6 +7,7 @@
 #include "tokenizer/bpe.hpp"
 #include "tokenizer/long_piece_cache.hpp"
 #include "tokenizer/piece_cache.hpp"
+#include "tokenizer/piece_table.hpp"
 #include "tokenizer/pre_tokenizer.hpp"
 
 #include <array>
@@ -49,8 +50,7 @@ struct TokenizerImpl {
   std::array<std::uint32_t, 256> byte_tokens;               // kind 1: the fallback; kind 2: all there is
   std::unordered_map<char32_t, std::uint32_t> char_tokens;  // kind 1
 
-  std::unordered_map<std::string_view, std::uint32_t>
-      whole_pieces;            // ignore_merges: views of contents.tokens
+  PieceTable whole_pieces;     // ignore_merges: the tokens with attr 0
   PreTokenizer pre_tokenizer;  // kind 2
   // Kind 1: no token joins U+2581 with a different character before it that ends in byte b, unless
   // joins_space[b]. So the text may be cut before such a U+2581, and each word merged (and cached) alone.
