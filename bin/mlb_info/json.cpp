@@ -72,6 +72,7 @@ void add_totals(const ml::FileReport& report, ordered_json& json) {
 void print_json(cli::Tool& tool, const std::string& path, const ml::FileReport& report,
                 const Details& details, const Wanted& wanted) {
   ordered_json json = {{"file", path}, {"format", report.format}, {"n_bytes", report.n_bytes()}};
+  if (!report.note.empty()) json["note"] = report.note;
   ordered_json fields = ordered_json::object();
   for (const ml::InfoField& field : report.fields) fields[field.name] = value_json(field.value);
   json["fields"] = std::move(fields);

@@ -22,34 +22,26 @@ std::size_t n_linear(const ml::ModelDesc& desc) {
 
 std::string_view rope_type_name(ml::RopeType type) {
   switch (type) {
-    case ml::RopeType::plain:
-      return "plain";
-    case ml::RopeType::llama3:
-      return "llama3";
-    case ml::RopeType::linear:
-      return "linear";
-    case ml::RopeType::yarn:
-      return "yarn";
+    case ml::RopeType::plain: return "plain";
+    case ml::RopeType::llama3: return "llama3";
+    case ml::RopeType::linear: return "linear";
+    case ml::RopeType::yarn: return "yarn";
   }
   return "";
 }
 
 std::string_view activation_name(ml::Activation activation) {
   switch (activation) {
-    case ml::Activation::silu:
-      return "silu";
-    case ml::Activation::gelu_tanh:
-      return "gelu_tanh";
+    case ml::Activation::silu: return "silu";
+    case ml::Activation::gelu_tanh: return "gelu_tanh";
   }
   return "";
 }
 
 std::string_view layout_name(ml::RopeLayout layout) {
   switch (layout) {
-    case ml::RopeLayout::interleaved:
-      return "interleaved";
-    case ml::RopeLayout::rotate_half:
-      return "rotate_half";
+    case ml::RopeLayout::interleaved: return "interleaved";
+    case ml::RopeLayout::rotate_half: return "rotate_half";
   }
   return "";
 }
@@ -86,11 +78,14 @@ std::string architecture(const ml::ModelDesc& desc) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+std::string counted(std::uint64_t n, std::string_view noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+}
+
 std::string dimensions(const ml::ModelDesc& desc) {
-  return fmt::format(
-      "dim {}, {} layers, {} heads of {}, {} key-value heads, FFN {}, vocabulary {}, context {}", desc.dim,
-      desc.n_layers(), desc.n_heads, desc.head_dim, desc.n_kv_heads, desc.hidden_dim, desc.vocab,
-      desc.max_seq);
+  return fmt::format("dim {}, {}, {} of {}, {}, FFN {}, vocabulary {}, context {}", desc.dim,
+                     counted(desc.n_layers(), "layer"), counted(desc.n_heads, "head"), desc.head_dim,
+                     counted(desc.n_kv_heads, "key-value head"), desc.hidden_dim, desc.vocab, desc.max_seq);
 }
 
 std::string linear_attention(const ml::GatedDeltaDesc& linear) {
@@ -117,7 +112,7 @@ std::string rope(const ml::ModelDesc& desc) {
   if (n_local != 0) text += fmt::format(", theta {} {}", rope.local_theta, share(n_local, desc));
   const std::size_t n_none = count_layers(desc, [](const ml::LayerDesc& layer) { return layer.no_rope; });
   if (n_none != 0) text += ", none " + share(n_none, desc);
-  return text + (rope.layout == ml::RopeLayout::interleaved ? ", interleaved pairs" : ", pairs of halves");
+  return text + (rope.layout == ml::RopeLayout::interleaved ? ", interleaved pairs" : ", rotate-half pairs");
 }
 
 }  // namespace

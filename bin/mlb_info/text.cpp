@@ -45,8 +45,11 @@ void print_summary(cli::Tool& tool, const ml::FileReport& report) {
   } else if (report.format != "folder") {
     for (const ml::InfoField& field : report.fields) add(printable(field.name), value_text(field.value));
   }
-  add("encodings", encodings(report));
-  add("weights", bits_a_weight(report));
+  add("note", report.note);
+  if (const std::string weights = bits_a_weight(report); !weights.empty()) {
+    add("encodings", encodings(report));
+    add("weights", weights);
+  }
   if (report.desc) add("KV cache", fmt::format("{} bytes a token in f16", kv_bytes_per_token(*report.desc)));
   tool.print(table.text());
 }

@@ -12,6 +12,8 @@ namespace ml {
 // One function a format: what ml::inspect() says of it. With options.check a defect goes into the report.
 Result<FileReport> inspect_mlb(std::shared_ptr<const InputBytes> input, const std::string& path,
                                const InspectOptions& options);
+Result<FileReport> inspect_mlt(std::shared_ptr<const InputBytes> input, const std::string& path,
+                               const InspectOptions& options);
 Result<FileReport> inspect_safetensors(std::shared_ptr<const InputBytes> input, const std::string& path,
                                        const InspectOptions& options);
 Result<FileReport> inspect_folder(const std::string& folder, const InspectOptions& options);

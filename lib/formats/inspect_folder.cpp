@@ -94,6 +94,8 @@ Result<FileReport> inspect_folder(const std::string& folder, const InspectOption
   if (model) {
     report.desc = model->desc();
     if (options.check) check_weights(*model, report);
+  } else if (files_sound && model.error().status == Status::unsupported) {
+    report.note = describe(Error{model.error().status, model.error().message, {}, {}, model.error().tensor});
   } else if (!options.check) {
     return std::move(model.error());
   } else if (files_sound) {

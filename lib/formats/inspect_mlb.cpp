@@ -15,13 +15,10 @@ namespace {
 
 InfoField::Value field_value(const MlbHeader& header, const MlbField& field) {
   switch (field.type) {
-    case MlbType::u32:
-      return std::uint64_t{mlb_field_word(header, field)};
-    case MlbType::f32:
-      return std::bit_cast<float>(mlb_field_word(header, field));
+    case MlbType::u32: return std::uint64_t{mlb_field_word(header, field)};
+    case MlbType::f32: return std::bit_cast<float>(mlb_field_word(header, field));
     case MlbType::tag:
-    case MlbType::zeros:
-      break;
+    case MlbType::zeros: break;
   }
   return mlb_field_value(header, field);
 }

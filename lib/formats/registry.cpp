@@ -3,6 +3,7 @@
 #include "formats/folder.hpp"
 #include "formats/inspect.hpp"
 #include "formats/mlb.hpp"
+#include "formats/mlt.hpp"
 #include "formats/safetensors.hpp"
 #include "util/bytes.hpp"
 #include "util/try.hpp"
@@ -34,7 +35,7 @@ constexpr std::array kFormats{
     Format{
         "mlb", "a .mlb model", [](Bytes b) { return starts_with(b, "MLB1"); }, open_mlb, {}, {}, inspect_mlb},
     Format{"mlt", "a .mlt tokenizer", [](Bytes b) { return starts_with(b, "MLT1"); }, nullptr, Status::format,
-           "which is no model", nullptr},
+           "which is no model", inspect_mlt},
     Format{"mli1", "an MLI1 importance matrix", [](Bytes b) { return starts_with(b, "MLI1"); }, nullptr,
            Status::format, "which is no model", nullptr},
     Format{"mog", "a .mog model",

@@ -54,10 +54,11 @@ struct FileReport {
   std::string format = {};  ///< "mlb", "mlt", "safetensors", "folder"
   std::string title = {};   ///< ".mlb model, version 1"
   std::vector<InfoField> fields = {};
-  std::vector<InfoArray> arrays = {};        ///< in file order
-  std::optional<ModelDesc> desc = {};        ///< set for models
-  std::vector<InfoFile> files = {};          ///< the file, or those of a folder that belong to the model
-  std::vector<Error> defects = {};           ///< all that a check found
+  std::vector<InfoArray> arrays = {};  ///< in file order
+  std::optional<ModelDesc> desc = {};  ///< set for models
+  std::vector<InfoFile> files = {};    ///< the file, or those of a folder that belong to the model
+  std::string note = {};               ///< why `desc` is not set for a sound file that is a model, or empty
+  std::vector<Error> defects = {};     ///< all that a check found
   std::vector<Model::Storage> storage = {};  ///< keeps the views alive
 
   ML_API std::uint64_t n_bytes() const;  ///< of all files
@@ -75,7 +76,9 @@ struct InspectOptions {
 /// @return       with options.check: also for a file that is not sound, with what could be read of it
 /// @error io           cannot open or read
 /// @error format, shape, limit   without options.check: the first defect; with it: no known format
-/// @error unsupported  a known format that this version cannot look into
+/// @error unsupported  a known format that this version cannot look into. A folder whose model no family
+/// reads is no
+///                     error: its tensors are reported, and `note` says what is not supported
 ML_API Result<FileReport> inspect(const std::string& path, const InspectOptions& options = {});
 
 /// Columns of a TensorStats histogram.

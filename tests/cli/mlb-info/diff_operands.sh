@@ -1,0 +1,1 @@
+mlb-info --diff a.mlb

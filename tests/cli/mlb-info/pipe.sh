@@ -1,0 +1,10 @@
+# No operand and "-" read standard input, whatever it is.
+here=$(dirname "$0")
+python3 "$here/make_mlb.py" a.mlb
+python3 "$here/make_mlt.py" a.mlt
+cat a.mlb | mlb-info --check > from_pipe
+sed 's/^-:/a.mlb:/' from_pipe > renamed
+mlb-info --check a.mlb | cmp - renamed
+cat a.mlt | mlb-info - | head -n 1
+mlb-info < "$ML_TEST_DATA/models/stories260K/model.safetensors" | head -n 1
+mlb-info <(cat a.mlb) | grep -c 'bits a weight'

@@ -1,0 +1,2 @@
+python3 "$(dirname "$0")/make_mlb.py" a.mlb
+mlb-info --tensors a.mlb

@@ -1,0 +1,238 @@
+#include "catch.hpp"
+#include "data.hpp"
+#include "folder.hpp"
+#include "formats/mlb_builder.hpp"
+#include "formats/registry.hpp"
+#include "util/bytes.hpp"
+
+#include <ml/hash.hpp>
+#include <ml/inspect.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+using namespace ml;
+
+namespace {
+
+const InfoField* find_field(const FileReport& report, std::string_view name) {
+  const auto found = std::find_if(report.fields.begin(), report.fields.end(),
+                                  [&](const auto& field) { return field.name == name; });
+  return found == report.fields.end() ? nullptr : &*found;
+}
+
+std::string message_of(const TempFolder& folder, std::string_view bytes) {
+  folder.write("file", bytes);
+  const auto model = Model::open(folder.file("file"));
+  REQUIRE_FALSE(model);
+  CHECK(model.error().path == folder.file("file"));
+  Error error = model.error();
+  error.path.clear();
+  return describe(error);
+}
+
+}  // namespace
+
+TEST_CASE("a format is found by its content", "[formats]") {
+  const std::pair<std::string, std::string> table[] = {
+      {"MLB1", "mlb"},           {"MLT1", "mlt"},
+      {"MLI1", "mli1"},          {std::string("MOG\0", 4), "mog"},
+      {"GGUF", "gguf"},          {std::string("\x02\0\0\0\0\0\0\0{}", 10), "safetensors"},
+      {" \n{\"a\": 1}", "json"},
+  };
+  CHECK(std::size(table) == formats().size());
+  for (const auto& [bytes, name] : table) {
+    const auto format = sniff_format(as_bytes(bytes));
+    REQUIRE(format);
+    CHECK((*format)->name == name);
+  }
+}
+
+TEST_CASE("what does not run says what it is", "[formats]") {
+  const TempFolder folder;
+  CHECK(message_of(folder, "") == "file is empty (ML_E_FORMAT, offset 0)");
+  CHECK(message_of(folder, "M") == "file holds only 4d (M), as no known format does (ML_E_FORMAT, offset 0)");
+  CHECK(
+      message_of(folder, "\x89PNG\r\n\x1a\n...") ==
+      "file starts with 89 50 4e 47 0d 0a 1a 0a (.PNG....), as no known format does (ML_E_FORMAT, offset 0)");
+  CHECK(message_of(folder, "MLT1") == "file is a .mlt tokenizer, which is no model (ML_E_FORMAT)");
+  CHECK(message_of(folder, "MLI1") == "file is an MLI1 importance matrix, which is no model (ML_E_FORMAT)");
+  CHECK(message_of(folder, "GGUF") ==
+        "file is a GGUF model, which this version cannot run (ML_E_UNSUPPORTED)");
+  CHECK(message_of(folder, std::string("MOG\0", 4)) ==
+        "file is a .mog model, which this version cannot run (ML_E_UNSUPPORTED)");
+  CHECK(message_of(folder, "{}") ==
+        "file is a JSON file, which is no model: give the folder that holds its config.json "
+        "(ML_E_UNSUPPORTED)");
+  CHECK(message_of(folder, TinyCheckpoint().safetensors()) ==
+        "file is a bare safetensors file, which says nothing of the model: give the folder that holds it and "
+        "its "
+        "config.json (ML_E_UNSUPPORTED)");
+}
+
+TEST_CASE("a folder, its config.json and a .mlb open as models", "[formats]") {
+  const TempFolder folder;
+  TinyCheckpoint().write(folder);
+  for (const std::string& path : {folder.path(), folder.path() + "/", folder.file("config.json")}) {
+    const auto model = Model::open(path);
+    REQUIRE(model);
+    CHECK(model->desc().dim == 64);
+  }
+  folder.write("model.mlb", MlbBuilder().build());
+  const auto model = Model::open(folder.file("model.mlb"));
+  REQUIRE(model);
+  CHECK(model->desc().dim == 32);
+  const auto missing = Model::open(folder.file("none"));
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().status == Status::io);
+}
+
+TEST_CASE("a report covers a .mlb with every feature", "[formats]") {
+  const TempFolder folder;
+  folder.write("model.mlb", MlbBuilder::everything().build());
+  const auto report = inspect(folder.file("model.mlb"), {.check = true});
+  REQUIRE(report);
+  CHECK(report->format == "mlb");
+  CHECK(report->defects.empty());
+  REQUIRE(report->desc);
+  CHECK(report->desc->n_layers() == 4);
+  REQUIRE(find_field(*report, "rope_attn_factor") != nullptr);
+  CHECK(find_field(*report, "rope_attn_factor")->offset == 88);
+  CHECK(std::get<float>(find_field(*report, "rope_attn_factor")->value) == 1.1386f);
+  CHECK(std::get<std::string>(find_field(*report, "magic")->value) == "MLB1");
+
+  const std::span<const std::byte> bytes = report->files[0].bytes;
+  CHECK(report->arrays[0].name == "layer_flags");
+  std::uint64_t end = 256;
+  for (const InfoArray& array : report->arrays) {
+    INFO(array.name);
+    CHECK(array.offset == (end + 63) / 64 * 64);
+    CHECK(array.data.data() == bytes.data() + array.offset);
+    end = array.offset + array.data.size();
+    if (array.scales.empty()) continue;
+    CHECK(array.scale_type == ScaleType::f16);
+    CHECK(array.scale_offset == (end + 63) / 64 * 64);
+    end = array.scale_offset + array.scales.size();
+  }
+  CHECK((end + 63) / 64 * 64 >= bytes.size());
+}
+
+TEST_CASE("a check collects what opening would stop at", "[formats]") {
+  const TempFolder folder;
+  TinyCheckpoint checkpoint;
+  checkpoint.add("model.layers.1.mlp.up_proj.weight", {96, 64}, std::numeric_limits<float>::infinity());
+  checkpoint.add("model.norm.weight", {64}, std::nanf(""));
+  checkpoint.write(folder);
+  CHECK(inspect(folder.path()));
+  const auto weights = inspect(folder.path(), {.check = true});
+  REQUIRE(weights);
+  REQUIRE(weights->defects.size() == 2);
+  CHECK(describe(weights->defects[0]) ==
+        folder.path() +
+            ": row 0, column 0 is not finite (ML_E_FORMAT, tensor model.layers.1.mlp.up_proj.weight)");
+
+  folder.write("config.json", "{\"hidden_size\": 64,");
+  folder.write("model.safetensors", "");
+  CHECK_FALSE(inspect(folder.path()));
+  const auto files = inspect(folder.path(), {.check = true});
+  REQUIRE(files);
+  CHECK(files->defects.size() == 2);
+}
+
+TEST_CASE("a model that no family reads is no broken file", "[formats]") {
+  const TempFolder folder;
+  TinyCheckpoint checkpoint;
+  checkpoint.config["model_type"] = "mamba";
+  checkpoint.write(folder);
+  const auto report = inspect(folder.path(), {.check = true});
+  REQUIRE(report);
+  CHECK(report->defects.empty());
+  CHECK_FALSE(report->desc);
+  CHECK(report->note.find("model_type is \"mamba\"") == 0);
+  CHECK(report->arrays.size() == checkpoint.tensors.size());
+}
+
+TEST_CASE("safetensors of any shape are reported", "[formats]") {
+  const TempFolder folder;
+  const std::vector<std::byte> data(48);
+  const std::span<const std::byte> bytes(data);
+  const std::vector<SafetensorsSource> sources{{"blocks.7.cube", "F16", {2, 3, 4}, bytes},
+                                               {"empty", "F32", {0, 5}, bytes.first(0)},
+                                               {"scalar", "F32", {}, bytes.first(4)},
+                                               {"x.12", "I64", {1}, bytes.first(8)}};
+  const auto file = write_safetensors(sources);
+  REQUIRE(file);
+  folder.write("any.safetensors", as_text(*file));
+  const auto report = inspect(folder.file("any.safetensors"), {.check = true});
+  REQUIRE(report);
+  REQUIRE(report->arrays.size() == 4);
+  CHECK(report->arrays[0].layer == 7);
+  CHECK(report->arrays[0].view->rows == 6);
+  CHECK(report->arrays[0].view->cols == 4);
+  CHECK_FALSE(report->arrays[1].view);
+  CHECK(report->arrays[2].view->n_weights() == 1);
+  CHECK(report->arrays[3].layer == 12);
+  CHECK(report->arrays[3].encoding == "i64");
+  CHECK_FALSE(report->arrays[3].view);
+}
+
+TEST_CASE("statistics are exact and do not depend on threads", "[model]") {
+  // 3000 x 300 values, several pieces; element i is i mod 21 - 10, so that all is known.
+  constexpr std::uint64_t kRows = 3000;
+  constexpr std::uint64_t kCols = 300;
+  std::vector<float> values(kRows * kCols);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<float>(static_cast<int>(i % 21) - 10);
+  values[77] = std::nanf("");
+  values[78] = -std::numeric_limits<float>::infinity();
+  const TensorView view{.rows = kRows, .cols = kCols, .data = std::as_bytes(std::span(values))};
+  const TensorStats stats = tensor_stats(view, 1);
+  double sum = 0;
+  double squares = 0;
+  std::uint64_t zeros = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i == 77 || i == 78) continue;
+    sum += static_cast<double>(values[i]);
+    squares += static_cast<double>(values[i] * values[i]);
+    zeros += values[i] == 0 ? 1 : 0;
+  }
+  const auto n = static_cast<double>(values.size() - 2);
+  CHECK(stats.n == values.size());
+  CHECK(stats.n_non_finite == 2);
+  CHECK(stats.n_zero == zeros);
+  CHECK(stats.min == -10);
+  CHECK(stats.max == 10);
+  CHECK(stats.mean == sum / n);  // integers: the sums are exact
+  CHECK(stats.rms == std::sqrt(squares / n));
+  std::uint64_t counted = 0;
+  for (const std::uint64_t bin : stats.histogram) counted += bin;
+  CHECK(counted == values.size() - 2);
+  CHECK(stats.histogram[19] > stats.histogram[18]);  // 9 and 10 share the last bin
+  for (const unsigned threads : {2u, 3u, 7u}) {
+    const TensorStats again = tensor_stats(view, threads);
+    CHECK(again.mean == stats.mean);
+    CHECK(again.rms == stats.rms);
+    CHECK(again.histogram == stats.histogram);
+  }
+  CHECK(find_non_finite(view) == std::array<std::uint64_t, 2>{0, 77});
+}
+
+TEST_CASE("statistics of odd tensors", "[model]") {
+  const std::vector<float> same(5, 2.5f);
+  const TensorStats constant = tensor_stats({.rows = 1, .cols = 5, .data = std::as_bytes(std::span(same))});
+  CHECK(constant.min == 2.5f);
+  CHECK(constant.max == 2.5f);
+  CHECK(constant.histogram[0] == 5);
+  const std::vector<float> nan(3, std::nanf(""));
+  const TensorStats none = tensor_stats({.rows = 1, .cols = 3, .data = std::as_bytes(std::span(nan))});
+  CHECK(none.n_non_finite == 3);
+  CHECK(none.rms == 0);
+  CHECK(tensor_stats({}).n == 0);
+  const float ends[] = {-std::numeric_limits<float>::max(), std::numeric_limits<float>::max(), 1e-45f};
+  const TensorStats wide = tensor_stats({.rows = 1, .cols = 3, .data = std::as_bytes(std::span(ends))});
+  CHECK(wide.histogram[0] == 1);
+  CHECK(wide.histogram[kHistogramBins - 1] == 1);
+  CHECK(rms_difference({.rows = 1, .cols = 5, .data = std::as_bytes(std::span(same))},
+                       {.rows = 1, .cols = 5, .data = std::as_bytes(std::span(same))}) == 0);
+}
