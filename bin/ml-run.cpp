@@ -1,5 +1,7 @@
+#include "common/find_tokenizer.hpp"
 #include "common/text.hpp"
 #include "common/tool.hpp"
+#include "ml_run/options.hpp"
 
 #include <ml/hash.hpp>
 #include <ml/input.hpp>
@@ -10,98 +12,13 @@
 #include <ml/tokenizer.hpp>
 
 #include <chrono>
-#include <filesystem>
-#include <iostream>
-#include <iterator>
-#include <map>
 #include <optional>
 
 namespace {
 
-struct Options {
-  std::string model;
-  std::vector<std::string> prompt;
-  std::string prompt_file;
-  std::string tokenizer;
-  std::vector<std::uint32_t> tokens;
-  std::uint32_t n = 256;
-  std::uint32_t ctx = 0;
-  std::uint32_t batch = 512;
-  ml::SamplingOptions sampling;
-  ml::Activations activations = ml::Activations::q8;
-  std::optional<ml::KvType> kv;
-  std::string logits;
-  bool ids = false;
-  bool echo = false;
-  bool digest = false;
-  bool stats = false;
-  bool trust = false;
-};
-
-void declare(cli::Tool& tool, Options& options) {
-  CLI::App& app = tool.app();
-  app.add_option("MODEL", options.model, "a .mlb file or a model folder; - is standard input")->required();
-  app.add_option("PROMPT", options.prompt, "the prompt; standard input when none is given");
-  app.add_option("-p,--prompt-file", options.prompt_file, "read the prompt from this file");
-  app.add_option("-m,--tokenizer", options.tokenizer,
-                 "a .mlt or tokenizer.json (default: the one beside the model)");
-  app.add_option("--tokens", options.tokens, "prompt as token ids, separated by commas")->delimiter(',');
-  app.add_option("-n,--n-predict", options.n, "tokens to write at most")->capture_default_str();
-  app.add_option("-c,--ctx", options.ctx, "positions of context (default: as many as needed)");
-  app.add_option("-b,--batch", options.batch, "prompt tokens a pass; changes no bit")
-      ->check(CLI::Range(1u, 1u << 24))
-      ->capture_default_str();
-  app.add_option("--temp", options.sampling.temperature, "temperature; 0 takes the likeliest token")
-      ->capture_default_str();
-  app.add_option("--top-k", options.sampling.top_k, "draw from the K likeliest tokens; 0: all")
-      ->capture_default_str();
-  app.add_option("--top-p", options.sampling.top_p, "draw from the smallest set of this probability")
-      ->capture_default_str();
-  app.add_option("--min-p", options.sampling.min_p,
-                 "drop tokens below this share of the best one's probability")
-      ->capture_default_str();
-  app.add_option("--repeat-penalty", options.sampling.repeat_penalty,
-                 "make the last 64 tokens less likely; 1: off")
-      ->capture_default_str();
-  app.add_option("--seed", options.sampling.seed, "seed of the drawing")->capture_default_str();
-  app.add_option("--acts", options.activations, "activations of quantized matrices: q8 or f32")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, ml::Activations>{
-          {"q8", ml::Activations::q8}, {"f32", ml::Activations::f32}}));
-  app.add_option("--kv", options.kv, "KV cache: f16 or f32 (default: f16; f32 with --acts f32)")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, ml::KvType>{{"f16", ml::KvType::f16}, {"f32", ml::KvType::f32}}));
-  app.add_flag("--ids", options.ids, "print token ids instead of text");
-  app.add_flag("--echo", options.echo, "print the prompt first");
-  app.add_option("--logits", options.logits,
-                 "write the logits of every prompt position to this file (float32)");
-  app.add_flag("--digest", options.digest, "print XXH3-128 of the prompt's and each step's logits on stderr");
-  app.add_flag("--stats", options.stats, "print speeds and memory on stderr");
-  app.add_flag("--trust", options.trust, "skip the pass over the quants of a file that was checked before");
-  tool.add_threads();
-  tool.add_target();
-  tool.add_force();
-}
-
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-/// The tokenizer beside a model: in the folder, or MODEL.mlt, model.mlt, tokenizer.json beside the file.
-std::string find_tokenizer(const std::string& model) {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  const fs::path path(model);
-  const bool folder = fs::is_directory(path, ignored);
-  const fs::path beside = folder ? path : path.parent_path();
-  std::vector<fs::path> candidates;
-  if (!folder) candidates.push_back(fs::path(path).replace_extension(".mlt"));
-  candidates.push_back(beside / "model.mlt");
-  candidates.push_back(beside / "tokenizer.json");
-  for (const fs::path& candidate : candidates) {
-    if (model != "-" && fs::is_regular_file(candidate, ignored)) return candidate.string();
-  }
-  return {};
 }
 
 std::string without_last_newline(std::string text) {
@@ -112,7 +29,7 @@ std::string without_last_newline(std::string text) {
 
 class Run {
  public:
-  Run(cli::Tool& tool, const Options& options) : tool_(tool), options_(options) {}
+  Run(cli::Tool& tool, const cli::RunOptions& options) : tool_(tool), options_(options) {}
   void operator()();
 
  private:
@@ -134,7 +51,7 @@ class Run {
   }
 
   cli::Tool& tool_;
-  const Options& options_;
+  const cli::RunOptions& options_;
   std::optional<ml::Model> model_;
   std::optional<ml::Tokenizer> tokenizer_;
   std::optional<ml::StreamDecoder> decoder_;
@@ -171,12 +88,15 @@ bool Run::open_model() {
   auto model = ml::Model::open(options_.model, {.trust = options_.trust});
   if (!model) return report(model.error(), options_.model);
   model_.emplace(std::move(*model));
+  if (auto runnable = ml::check_runnable(model_->desc()); !runnable)
+    return report(runnable.error(), options_.model);
   load_seconds_ = seconds_since(start);
   return true;
 }
 
 bool Run::open_tokenizer() {
-  const std::string path = options_.tokenizer.empty() ? find_tokenizer(options_.model) : options_.tokenizer;
+  const std::string path =
+      options_.tokenizer.empty() ? cli::find_tokenizer(options_.model) : options_.tokenizer;
   const bool needs_text = options_.tokens.empty() || (!options_.ids && options_.n > 0);
   if (path.empty()) {
     if (!needs_text) return true;
@@ -289,7 +209,9 @@ void Run::generate() {
   if (!sampler) return tool_.fail(sampler.error());
   for (const std::uint32_t token : tokens_) sampler->accept(token);
   if (decoder_ && !options_.ids) {
-    const std::string prompt = decoder_->push(tokens_);
+    // BOS is no text, and what follows it starts like a text of its own.
+    const bool after_bos = tokenizer_->bos() == tokens_.front();
+    const std::string prompt = decoder_->push(std::span(tokens_).subspan(after_bos ? 1 : 0));
     if (options_.echo) tool_.print(prompt);
   } else if (options_.echo) {
     for (const std::uint32_t token : tokens_) write_token(token);
@@ -349,9 +271,9 @@ void Run::operator()() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Options options;
+  cli::RunOptions options;
   cli::Tool tool("ml-run", "Writes text with a language model.",
                  "ml-run model.mlb -n 100 \"Once upon a time\"");
-  declare(tool, options);
+  cli::declare_run_options(tool, options);
   return tool.main(argc, argv, [&] { Run(tool, options)(); });
 }

@@ -28,17 +28,20 @@ struct Arguments {
 };
 
 void add_options(CLI::App& app, Arguments& arguments) {
-  app.add_option("INPUT", arguments.input, "A checkpoint folder or a .mlb; - or none: a .mlb on standard input");
-  app.add_option("-o,--output", arguments.output, "The .mlb to write; - or none: standard output")->type_name("FILE");
+  app.add_option("INPUT", arguments.input,
+                 "A checkpoint folder or a .mlb; - or none: a .mlb on standard input");
+  app.add_option("-o,--output", arguments.output, "The .mlb to write; - or none: standard output")
+      ->type_name("FILE");
   app.add_option("--type", arguments.type, "Encoding of the matrices")
       ->check(CLI::IsMember({"q8_0", "q4_0"}, CLI::ignore_case))
       ->capture_default_str();
   app.add_option("--scales", arguments.scales, "How the scale of each block of 32 weights is stored")
       ->check(CLI::IsMember({"f32", "f16"}, CLI::ignore_case))
       ->capture_default_str();
-  app.add_option("--q8", arguments.q8,
-                 "With q4_0: classes of matrices to store as Q8_0 (tok_emb wcls qk v o gate_up down, separated by "
-                 "commas); may be given again")
+  app.add_option(
+         "--q8", arguments.q8,
+         "With q4_0: classes of matrices to store as Q8_0 (tok_emb wcls qk v o gate_up down, separated by "
+         "commas); may be given again")
       ->type_name("CLASS")
       ->delimiter(',')
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -81,7 +84,8 @@ std::vector<std::string> input_files(const std::string& input) {
   std::vector<std::string> files{input};
   std::error_code error;
   if (!std::filesystem::is_directory(input, error)) return files;
-  for (std::filesystem::directory_iterator entry(input, error), end; !error && entry != end; entry.increment(error)) {
+  for (std::filesystem::directory_iterator entry(input, error), end; !error && entry != end;
+       entry.increment(error)) {
     files.push_back(entry->path().string());
   }
   return files;
@@ -97,20 +101,24 @@ nlohmann::ordered_json to_json(const Arguments& arguments, const ml::QuantizeOpt
   for (const ml::Q8Class& row : ml::q8_classes()) {
     if ((options.q8_mask & row.bit) != 0) classes.push_back(row.name);
   }
-  nlohmann::ordered_json json{{"input", arguments.input},
-                              {"output", arguments.dry_run ? nlohmann::json() : nlohmann::json(arguments.output)},
-                              {"dry_run", arguments.dry_run},
-                              {"type", ml::encoding_info(options.type).name},
-                              {"scales", ml::scale_type_name(options.scales)},
-                              {"q8", classes},
-                              {"q4_rule", arguments.q4_rule},
-                              {"bytes", report.n_bytes},
-                              {"n_weights", report.n_weights},
-                              {"bits_per_weight", report.bits_per_weight},
-                              {"hidden_dim", report.header.hidden_dim},
-                              {"source_hidden_dim", report.source_hidden_dim},
-                              {"max_seq", report.header.max_seq},
-                              {"source_max_seq", report.source_max_seq}};
+  nlohmann::ordered_json json{
+      {"input", arguments.input},
+      {"output", arguments.dry_run ? nlohmann::json() : nlohmann::json(arguments.output)},
+      {"dry_run", arguments.dry_run},
+      {"type", ml::encoding_info(options.type).name},
+      {"scales", ml::scale_type_name(options.scales)},
+      {"q8", classes},
+      {"q4_rule", arguments.q4_rule},
+      {"bytes", report.n_bytes},
+      {"n_weights", report.n_weights},
+      {"source_weights", report.source_weights},
+      {"source_weights", report.source_weights},
+      {"source_weights", report.source_weights},
+      {"bits_per_weight", report.bits_per_weight},
+      {"hidden_dim", report.header.hidden_dim},
+      {"source_hidden_dim", report.source_hidden_dim},
+      {"max_seq", report.header.max_seq},
+      {"source_max_seq", report.source_max_seq}};
   if (!arguments.dry_run) json["seconds"] = report.seconds;
   nlohmann::ordered_json tensors = nlohmann::json::array();
   for (const ml::QuantizedTensor& tensor : report.tensors) {
@@ -138,8 +146,9 @@ std::string plan_text(const ml::QuantizeReport& report) {
   cli::Table table({Align::left, Align::left, Align::left, Align::right, Align::right, Align::right});
   table.add({"tensor", "encoding", "scales", "rows", "cols", "bytes"});
   for (const ml::QuantizedTensor& tensor : report.tensors) {
-    table.add({tensor.name, std::string(ml::encoding_info(tensor.array.encoding).name), scales_of(tensor.array),
-               fmt::format("{}", tensor.array.rows), fmt::format("{}", tensor.array.cols),
+    table.add({tensor.name, std::string(ml::encoding_info(tensor.array.encoding).name),
+               scales_of(tensor.array), fmt::format("{}", tensor.array.rows),
+               fmt::format("{}", tensor.array.cols),
                fmt::format("{}", tensor.array.n_bytes + tensor.array.n_scale_bytes)});
   }
   return table.text() + fmt::format("file: {} bytes, {:.3f} bits a weight, {} weights\n", report.n_bytes,
@@ -148,8 +157,8 @@ std::string plan_text(const ml::QuantizeReport& report) {
 
 void note_changes(cli::Tool& tool, const ml::QuantizeReport& report) {
   if (report.header.hidden_dim != report.source_hidden_dim) {
-    tool.note(fmt::format("hidden_dim {} is no multiple of 32: padded with zeros to {}", report.source_hidden_dim,
-                          report.header.hidden_dim));
+    tool.note(fmt::format("hidden_dim {} is no multiple of 32: padded with zeros to {}",
+                          report.source_hidden_dim, report.header.hidden_dim));
   }
   if (report.header.max_seq != report.source_max_seq) {
     tool.note(fmt::format("max_seq lowered from {} to {}", report.source_max_seq, report.header.max_seq));
@@ -157,12 +166,13 @@ void note_changes(cli::Tool& tool, const ml::QuantizeReport& report) {
 }
 
 void note_result(cli::Tool& tool, const Arguments& arguments, const ml::QuantizeReport& report) {
-  const auto worst = std::max_element(
-      report.tensors.begin(), report.tensors.end(),
-      [](const ml::QuantizedTensor& a, const ml::QuantizedTensor& b) { return a.relative_error < b.relative_error; });
-  const std::string error = worst->relative_error > 0
-                                ? fmt::format("largest rms error {:.3g} % ({})", 100 * worst->relative_error, worst->name)
-                                : "exact";
+  const auto worst = std::max_element(report.tensors.begin(), report.tensors.end(),
+                                      [](const ml::QuantizedTensor& a, const ml::QuantizedTensor& b) {
+                                        return a.relative_error < b.relative_error;
+                                      });
+  const std::string error = worst->relative_error > 0 ? fmt::format("largest rms error {:.3g} % ({})",
+                                                                    100 * worst->relative_error, worst->name)
+                                                      : "exact";
   tool.note(fmt::format("{}: {}, {:.2f} bits a weight, {}, {:.2f} s",
                         arguments.output == "-" ? "standard output" : arguments.output,
                         cli::human_size(report.n_bytes), report.bits_per_weight, error, report.seconds));
@@ -191,7 +201,8 @@ void quantize(cli::Tool& tool, const Arguments& arguments) {
     return;
   }
 
-  auto out = ml::OutputFile::create(arguments.output, {.force = tool.force(), .inputs = input_files(arguments.input)});
+  auto out = ml::OutputFile::create(arguments.output,
+                                    {.force = tool.force(), .inputs = input_files(arguments.input)});
   if (!out) return tool.fail(out.error());
   note_changes(tool, *plan);
   ml::Result<ml::QuantizeReport> report = [&] {

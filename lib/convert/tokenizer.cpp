@@ -81,7 +81,7 @@ Result<json> read_beside(const fs::path& folder, const char* name) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return json();
   ML_TRY(const auto input, InputBytes::open(path));
-  auto document = parse_json(input->data());
+  auto document = parse_json(as_text(input->data()));
   if (!document) return with_path(std::move(document.error()), path);
   return document;
 }

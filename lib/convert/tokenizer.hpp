@@ -12,9 +12,9 @@ namespace ml {
 
 /// What lies beside a tokenizer.json and names its BOS and EOS; null where a file is absent.
 struct TokenizerSideFiles {
-  nlohmann::json tokenizer_config;
-  nlohmann::json config;
-  nlohmann::json generation_config;
+  nlohmann::json tokenizer_config = {};
+  nlohmann::json config = {};
+  nlohmann::json generation_config = {};
 };
 
 struct LoadedTokenizer {

@@ -13,7 +13,7 @@ Result<void> check_normalized_added(const std::vector<AddedEntry>& added, bool h
     if (entry.normalized && has_normalizer) {
       ML_CHECK(log.lossy(
           entry.path + ".normalized",
-          fmt::format("is true for {}, .mlt matches it before the normalizer", shown(entry.content))));
+          fmt::format("is true for {}, .mlt matches it before the normalizer", show_json(entry.content))));
       continue;
     }
     const AddedTokens& others = entry.normalized ? as_is : normalized;
@@ -21,7 +21,7 @@ Result<void> check_normalized_added(const std::vector<AddedEntry>& added, bool h
       ML_CHECK(
           log.lossy(entry.path + ".normalized",
                     fmt::format("{} overlaps an added token whose flag differs, .mlt matches all at once",
-                                shown(entry.content))));
+                                show_json(entry.content))));
     }
   }
   return {};

@@ -2,23 +2,14 @@
 
 #include <ml/tokenizer.hpp>
 
+#include "util/json.hpp"
+
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <string>
 #include <vector>
 
 namespace ml {
-
-/// A JSON value (or text) for a message: in JSON, not longer than a line can take.
-inline std::string shown(const nlohmann::json& value) {
-  constexpr std::size_t kMax = 80;
-  std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  if (text.size() <= kMax) return text;
-  std::size_t end = kMax;
-  while ((text[end] & 0xC0) == 0x80) --end;
-  return text.substr(0, end) + "...";
-}
 
 /// Decides about the features of a tokenizer.json that .mlt cannot say, and keeps what the user should know.
 class ConversionLog {

@@ -58,7 +58,7 @@ Result<std::string> split_regex(const PipelineStep& step) {
   const bool kept = behavior == "Removed" && invert == true;
   if (!isolated && !kept) {
     return refusal(step.path + ".behavior", fmt::format("is {} with invert {}, .mlt has only \"Isolated\"",
-                                                        shown(behavior), shown(invert)));
+                                                        show_json(behavior), show_json(invert)));
   }
   return regex.get<std::string>();
 }

@@ -40,17 +40,17 @@ Result<void> check_model(const TokenizerJson& source) {
   if (!model.is_object()) return malformed("model", "must be an object");
   const json& type = json_member(model, "type");
   if (!type.is_null() && type != "BPE")
-    return refusal("model.type", fmt::format("is {}, .mlt has only BPE", shown(type)));
+    return refusal("model.type", fmt::format("is {}, .mlt has only BPE", show_json(type)));
   if (!source.has_vocab) return malformed("model.vocab", "must be an object of ids");
   if (!source.has_merges) return malformed("model.merges", "must be an array");
   const json& dropout = json_member(model, "dropout");
   if (!dropout.is_null() && !(dropout.is_number() && dropout.get<double>() == 0.0)) {
-    return refusal("model.dropout", fmt::format("is {}, encoding would be random", shown(dropout)));
+    return refusal("model.dropout", fmt::format("is {}, encoding would be random", show_json(dropout)));
   }
   for (const char* name : {"continuing_subword_prefix", "end_of_word_suffix"}) {
     const json& affix = json_member(model, name);
     if (!affix.is_null() && affix != "") {
-      return refusal(fmt::format("model.{}", name), fmt::format("is {}, .mlt has none", shown(affix)));
+      return refusal(fmt::format("model.{}", name), fmt::format("is {}, .mlt has none", show_json(affix)));
     }
   }
   return {};
@@ -90,7 +90,7 @@ Result<TokenizerPipeline> read_tokenizer_pipeline(const TokenizerJson& source, C
   if (!document.is_object()) return Error{Status::format, "the document must be an object"};
   const json& version = json_member(document, "version");
   if (!version.is_null() && version != "1.0")
-    return refusal("version", fmt::format("is {}, must be \"1.0\"", shown(version)));
+    return refusal("version", fmt::format("is {}, must be \"1.0\"", show_json(version)));
   ML_CHECK(check_model(source));
   const json& model = json_member(document, "model");
   ML_TRY(const std::vector<PipelineStep> normalizer, pipeline_steps(document, "normalizer", "normalizers"));

@@ -15,7 +15,7 @@ bool is_text(const json& piece) { return json_member(json_member(piece, "Sequenc
 
 // The id is the one written beside the template; nobody looks the string up.
 Result<std::uint32_t> template_id(const PipelineStep& step, const std::string& name) {
-  const std::string path = fmt::format("{}.special_tokens[{}].ids", step.path, shown(name));
+  const std::string path = fmt::format("{}.special_tokens[{}].ids", step.path, show_json(name));
   const json& ids = json_member(json_member(json_member(*step.value, "special_tokens"), name), "ids");
   if (!ids.is_array() || ids.empty()) return malformed(path, "must be an array of ids");
   if (ids.size() != 1) return refusal(path, fmt::format("holds {} ids, .mlt prepends one", ids.size()));

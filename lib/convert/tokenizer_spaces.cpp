@@ -38,7 +38,7 @@ Result<std::uint32_t> read_metaspace(const PipelineStep& step, ConversionLog& lo
   }
   ML_CHECK(log.lossy(step.path + ".prepend_scheme",
                      fmt::format("is {}: text that begins with a space would get one prefix more in a .mlt",
-                                 shown(scheme))));
+                                 show_json(scheme))));
   return std::uint32_t(0);
 }
 

@@ -35,7 +35,7 @@ class SpecialFinder {
       const auto text = config_token(value);
       const auto id = text ? vocab_.find(*text) : std::nullopt;
       if (id) return static_cast<std::int32_t>(*id);
-      log_.note(fmt::format("tokenizer_config.json: {} is {}, which is no token", key, shown(value)));
+      log_.note(fmt::format("tokenizer_config.json: {} is {}, which is no token", key, show_json(value)));
     }
     if (from_post_processor) return static_cast<std::int32_t>(*from_post_processor);
     for (const json* config : {&beside_.config, &beside_.generation_config}) {

@@ -12,7 +12,7 @@ using nlohmann::json;
 
 constexpr auto refusal = ConversionLog::refusal;
 
-std::string vocab_path(std::string_view text) { return fmt::format("model.vocab[{}]", shown(text)); }
+std::string vocab_path(std::string_view text) { return fmt::format("model.vocab[{}]", show_json(text)); }
 
 // The alphabet of byte-level tokens: printable Latin-1 characters stand for their own bytes, the other bytes
 // are U+0100 and up in order.
@@ -88,7 +88,7 @@ Result<void> check_all_bytes(const TokenizerVocab& vocab, const TokenizerPipelin
 // One id has one string of bytes in a .mlt. @return false where the token must stay a token of the model only
 Result<bool> check_added(const AddedEntry& entry, TokenizerKind kind, ConversionLog& log) {
   const std::string path = entry.path + ".content";
-  const std::string content = shown(entry.content);
+  const std::string content = show_json(entry.content);
   if (kind == TokenizerKind::sentencepiece) {
     if (entry.in_vocab && fallback_byte(entry.content))
       return refusal(path, fmt::format("{} is a byte token", content));
@@ -168,7 +168,7 @@ Result<std::vector<MltMerge>> convert_merges(const TokenizerJson& source, const 
          {std::pair(left, &merge.left), {right, &merge.right}, {left + right, &merge.merged}}) {
       if (look_up(text, *id)) continue;
       return ConversionLog::malformed(fmt::format("model.merges[{}]", i),
-                                      fmt::format("{} is not in model.vocab", shown(text)));
+                                      fmt::format("{} is not in model.vocab", show_json(text)));
     }
     last[pair_of(merge)] = i;
     rows.push_back(merge);

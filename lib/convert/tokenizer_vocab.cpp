@@ -16,7 +16,7 @@ constexpr auto malformed = ConversionLog::malformed;
 // More holes than this beside the tokens are a mistake, and would make a large file from a small one.
 constexpr std::uint64_t kMaxHoles = 65536;
 
-std::string vocab_path(std::string_view text) { return fmt::format("model.vocab[{}]", shown(text)); }
+std::string vocab_path(std::string_view text) { return fmt::format("model.vocab[{}]", show_json(text)); }
 
 Result<bool> member_flag(const json& object, const char* name, const std::string& path) {
   const json& value = json_member(object, name);
@@ -58,7 +58,7 @@ Result<void> TokenizerVocab::index_model() {
     std::uint32_t& slot = entry_of_id_[entries[i].id];
     if (slot != kHole && entries[slot].text != entries[i].text) {
       return malformed(vocab_path(entries[i].text),
-                       fmt::format("has the id {} of {}", entries[i].id, shown(entries[slot].text)));
+                       fmt::format("has the id {} of {}", entries[i].id, show_json(entries[slot].text)));
     }
     slot = static_cast<std::uint32_t>(i);
   }
@@ -82,7 +82,7 @@ Result<void> TokenizerVocab::read_added(ConversionLog& log) {
       ML_TRY(const bool set, member_flag(list[i], name, entry.path));
       if (set) {
         ML_CHECK(log.lossy(fmt::format("{}.{}", entry.path, name),
-                           fmt::format("is true for {}, .mlt has no such rule", shown(content))));
+                           fmt::format("is true for {}, .mlt has no such rule", show_json(content))));
       }
     }
     ML_TRY(entry.normalized, member_flag(list[i], "normalized", entry.path));
@@ -109,7 +109,7 @@ Result<void> TokenizerVocab::add(AddedEntry entry, std::uint32_t file_id) {
   entry.in_vocab = in_model.has_value();
   if (entry.id != file_id) {
     return refusal(entry.path + ".id", fmt::format("is {}, but the tokenizers library gives {} the id {}",
-                                                   file_id, shown(entry.content), entry.id));
+                                                   file_id, show_json(entry.content), entry.id));
   }
   if (entry.id >= kMltMaxVocab) {
     return Error{Status::limit,
@@ -121,7 +121,7 @@ Result<void> TokenizerVocab::add(AddedEntry entry, std::uint32_t file_id) {
   }
   if (!in_model && entry.id < entry_of_id_.size() && entry_of_id_[entry.id] != kHole) {
     return refusal(entry.path + ".id", fmt::format("is {}, which is also the id of {}", entry.id,
-                                                   shown(std::string(model_text(entry.id)))));
+                                                   show_json(std::string(model_text(entry.id)))));
   }
   if (entry.id >= entry_of_id_.size()) entry_of_id_.resize(std::size_t(entry.id) + 1, kHole);
   added_index_.emplace(entry.content, static_cast<std::uint32_t>(added_.size()));

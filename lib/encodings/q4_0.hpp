@@ -31,8 +31,8 @@ struct Q4Importance {
 ///     error  sum(w (r r)), r = x - d l
 ///   the smallest error wins, the first among equals; an all-zero block has d = 0, every level 0
 ///
-/// A block whose |m| is below 1e-6 is divided by |m| first and its d multiplied by it afterwards; so is a block
-/// whose sums leave the range of float32. Every sum runs in element order; nothing is fused.
+/// A block whose |m| is below 1e-6 is divided by |m| first and its d multiplied by it afterwards; so is a
+/// block whose sums leave the range of float32. Every sum runs in element order; nothing is fused.
 ///
 /// @param x           finite, a multiple of 32
 /// @param importance  null: none

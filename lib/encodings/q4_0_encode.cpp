@@ -54,7 +54,8 @@ struct Group {
       const float root = std::sqrt(mean_square) / divisor;
       mean_square = root * root;
     }
-    for (std::uint32_t j = 0; j < kBlock; ++j) weight[j] = channels[j] * std::sqrt(mean_square + out[j] * out[j]);
+    for (std::uint32_t j = 0; j < kBlock; ++j)
+      weight[j] = channels[j] * std::sqrt(mean_square + out[j] * out[j]);
   }
 
   void load_zeros(std::uint32_t lane) {
@@ -64,7 +65,9 @@ struct Group {
   }
 
   void fit_all() { fit_q4_0(x, w, quants, fit); }
-  bool finite(std::uint32_t lane) const { return std::isfinite(fit.error[lane]) && std::isfinite(fit.d[lane]); }
+  bool finite(std::uint32_t lane) const {
+    return std::isfinite(fit.error[lane]) && std::isfinite(fit.d[lane]);
+  }
 };
 
 // A block whose sums left float32's range: fitted alone, scaled to 1; without importance if that is to blame.
@@ -109,8 +112,9 @@ std::optional<std::uint64_t> encode_q4_0_search(std::span<const float> x, const 
     for (std::uint32_t lane = 0; lane < n; ++lane) {
       const std::uint64_t block = first + lane;
       std::uint8_t* levels = group.quants + lane * (kBlock / 2);
-      const float scale = group.finite(lane) ? group.fit.d[lane] * group.unit[lane]
-                                             : refit(x.data() + block * kBlock, channels_of(block), mean_square, levels);
+      const float scale = group.finite(lane)
+                              ? group.fit.d[lane] * group.unit[lane]
+                              : refit(x.data() + block * kBlock, channels_of(block), mean_square, levels);
       std::memcpy(quants + block * (kBlock / 2), levels, kBlock / 2);
       if (!store_scale(scale, scales, d, block) && !overflow) overflow = block;
     }
@@ -125,7 +129,8 @@ std::optional<std::uint64_t> encode_q4_0_round(std::span<const float> x, ScaleTy
   for (std::uint64_t b = 0; b < n_blocks; ++b) {
     const float* block = x.data() + b * kBlock;
     const float amax = largest_magnitude(block);
-    const float m = *std::find_if(block, block + kBlock, [amax](float value) { return std::fabs(value) == amax; });
+    const float m =
+        *std::find_if(block, block + kBlock, [amax](float value) { return std::fabs(value) == amax; });
     const float scale = m / -8.0f;
     const float reciprocal = 1.0f / scale;
     const float inverse = std::isfinite(reciprocal) ? reciprocal : 0.0f;

@@ -20,7 +20,8 @@ struct Lanes {
 
 constexpr std::array<float, 13> make_levels() {
   std::array<float, 13> levels{};
-  for (std::size_t k = 0; k < levels.size(); ++k) levels[k] = static_cast<float>(-6.0 - 0.2 * static_cast<double>(k));
+  for (std::size_t k = 0; k < levels.size(); ++k)
+    levels[k] = static_cast<float>(-6.0 - 0.2 * static_cast<double>(k));
   return levels;
 }
 constexpr std::array<float, 13> kLevels = make_levels();
@@ -28,8 +29,8 @@ constexpr std::array<float, 13> kLevels = make_levels();
 F32x4 splat(float value) { return F32x4{value, value, value, value}; }
 F32x4 magnitude(F32x4 x) { return reinterpret_cast<F32x4>(reinterpret_cast<I32x4>(x) & 0x7fffffff); }
 
-// Nearest integer in -8 .. 7, half away from zero: adding the float just below 0.5 before cutting off is exact
-// for magnitudes this small.
+// Nearest integer in -8 .. 7, half away from zero: adding the float just below 0.5 before cutting off is
+// exact for magnitudes this small.
 I32x4 level_of(F32x4 t) {
   const F32x4 high = splat(7.0f);
   const F32x4 low = splat(-8.0f);

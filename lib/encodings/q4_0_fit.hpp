@@ -12,8 +12,8 @@ struct Q4Fit {
   float error[kQ4Lanes];  ///< weighted squared error of the choice
 };
 
-/// Searches the best scale and levels of kQ4Lanes blocks (encode_q4_0_search() states the rule), without scaling
-/// and rounding d.
+/// Searches the best scale and levels of kQ4Lanes blocks (encode_q4_0_search() states the rule), without
+/// scaling and rounding d.
 ///
 /// @param x       kQ4Lanes x 32
 /// @param w       kQ4Lanes x 32, the weight of each element

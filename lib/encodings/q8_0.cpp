@@ -41,7 +41,8 @@ void decode_row_q8_0(const TensorView& view, std::uint64_t row, std::span<float>
   }
 }
 
-std::optional<std::uint64_t> encode_q8_0(std::span<const float> x, ScaleType scales, std::byte* quants, std::byte* d) {
+std::optional<std::uint64_t> encode_q8_0(std::span<const float> x, ScaleType scales, std::byte* quants,
+                                         std::byte* d) {
   const std::uint64_t n_blocks = x.size() / kBlock;
   std::optional<std::uint64_t> overflow;
   for (std::uint64_t b = 0; b < n_blocks; ++b) {

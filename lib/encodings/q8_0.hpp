@@ -26,6 +26,7 @@ void decode_row_q8_0(const TensorView& view, std::uint64_t row, std::span<float>
 /// @param quants  x.size() bytes
 /// @param d       a scale of that type for each block
 /// @return        the first block whose scale overflows f16 (its output means nothing), if any
-std::optional<std::uint64_t> encode_q8_0(std::span<const float> x, ScaleType scales, std::byte* quants, std::byte* d);
+std::optional<std::uint64_t> encode_q8_0(std::span<const float> x, ScaleType scales, std::byte* quants,
+                                         std::byte* d);
 
 }  // namespace ml

@@ -32,12 +32,15 @@ constexpr std::array<DecodeRow, kEncodings.size()> kDecodeRow{
 
 std::span<const EncodingInfo> encodings() { return kEncodings; }
 
-const EncodingInfo& encoding_info(Encoding encoding) { return kEncodings[static_cast<std::size_t>(encoding)]; }
+const EncodingInfo& encoding_info(Encoding encoding) {
+  return kEncodings[static_cast<std::size_t>(encoding)];
+}
 
 std::optional<Encoding> find_encoding(std::string_view name) {
   const std::string wanted(name);
   for (const EncodingInfo& info : kEncodings) {
-    if (wanted.size() == info.name.size() && ::strcasecmp(wanted.c_str(), std::string(info.name).c_str()) == 0) {
+    if (wanted.size() == info.name.size() &&
+        ::strcasecmp(wanted.c_str(), std::string(info.name).c_str()) == 0) {
       return info.encoding;
     }
   }

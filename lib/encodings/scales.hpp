@@ -9,8 +9,9 @@ namespace ml {
 
 /// Scale number `index` of a quantized tensor, counted over all its rows. F16 scales widen exactly.
 inline float load_scale(const TensorView& view, std::uint64_t index) {
-  return view.scale_type == ScaleType::f16 ? f16_to_f32(load_le<std::uint16_t>(view.scales.data() + 2 * index))
-                                           : load_le<float>(view.scales.data() + 4 * index);
+  return view.scale_type == ScaleType::f16
+             ? f16_to_f32(load_le<std::uint16_t>(view.scales.data() + 2 * index))
+             : load_le<float>(view.scales.data() + 4 * index);
 }
 
 }  // namespace ml

@@ -35,8 +35,8 @@ std::uint64_t offset_of(const MlbHeader& header, const MlbField& field) {
 }
 
 bool any_windowed(const ModelDesc& desc) {
-  return desc.sliding_window != 0 &&
-         std::any_of(desc.layers.begin(), desc.layers.end(), [](const LayerDesc& layer) { return layer.windowed; });
+  return desc.sliding_window != 0 && std::any_of(desc.layers.begin(), desc.layers.end(),
+                                                 [](const LayerDesc& layer) { return layer.windowed; });
 }
 
 }  // namespace
@@ -116,12 +116,13 @@ std::vector<std::uint8_t> make_mlb_layer_flags(const ModelDesc& desc) {
   for (const LayerDesc& layer : desc.layers) {
     int bits = kLinear;
     if (layer.kind == LayerKind::attention) {
-      bits = (layer.windowed && desc.sliding_window != 0 ? kWindow : 0) | (layer.local_rope ? kLocalRope : 0) |
-             (layer.no_rope ? kNoRope : 0);
+      bits = (layer.windowed && desc.sliding_window != 0 ? kWindow : 0) |
+             (layer.local_rope ? kLocalRope : 0) | (layer.no_rope ? kNoRope : 0);
     }
     flags.push_back(static_cast<std::uint8_t>(bits));
   }
-  if (std::all_of(flags.begin(), flags.end(), [usual](std::uint8_t bits) { return bits == usual; })) return {};
+  if (std::all_of(flags.begin(), flags.end(), [usual](std::uint8_t bits) { return bits == usual; }))
+    return {};
   return flags;
 }
 

@@ -11,14 +11,13 @@ namespace {
 // Appends arrays one after the other.
 class Placer {
  public:
-  Placer(const ModelDesc& desc, const MlbStorage& storage, std::uint64_t start, std::optional<std::uint64_t> file_size,
-         std::vector<MlbArray>& arrays)
+  Placer(const ModelDesc& desc, const MlbStorage& storage, std::uint64_t start,
+         std::optional<std::uint64_t> file_size, std::vector<MlbArray>& arrays)
       : desc_(desc), storage_(storage), next_(start), file_size_(file_size), arrays_(arrays) {}
 
   std::optional<Error> place(Role role, std::uint32_t layer) {
-    MlbArray array{.role = role,
-                   .layer = layer,
-                   .encoding = mlb_encoding(role, storage_, desc_.shared_classifier)};
+    MlbArray array{
+        .role = role, .layer = layer, .encoding = mlb_encoding(role, storage_, desc_.shared_classifier)};
     const Shape shape = role_shape(desc_, role);
     array.rows = shape.rows;
     array.cols = shape.cols;
@@ -38,11 +37,13 @@ class Placer {
     }
     next_ = end.round_up(kMlbAlignment);
     if (next_.overflowed()) {
-      return Error{.status = Status::format, .message = "size does not fit into 64 bits", .tensor = array.name()};
+      return Error{
+          .status = Status::format, .message = "size does not fit into 64 bits", .tensor = array.name()};
     }
     if (file_size_ && *end.get() > *file_size_) {
       return Error{.status = Status::format,
-                   .message = fmt::format("file is {} bytes, tensor {} needs {}", *file_size_, array.name(), *end.get()),
+                   .message = fmt::format("file is {} bytes, tensor {} needs {}", *file_size_, array.name(),
+                                          *end.get()),
                    .offset = *file_size_};
     }
     arrays_.push_back(array);

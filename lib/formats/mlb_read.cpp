@@ -101,8 +101,8 @@ MlbDirectory read_mlb_directory(std::span<const std::byte> bytes) {
   result.defects = mlb_layer_defects(file.header, file.layer_flags);
   if (!result.defects.empty()) return result;
   file.desc = mlb_desc(file.header, file.layer_flags);
-  auto error =
-      lay_out_mlb(file.desc, mlb_storage(file.header), file.header.layer_flags != 0, bytes.size(), file.arrays);
+  auto error = lay_out_mlb(file.desc, mlb_storage(file.header), file.header.layer_flags != 0, bytes.size(),
+                           file.arrays);
   if (error) {
     result.defects.push_back(*std::move(error));
     return result;
@@ -111,8 +111,8 @@ MlbDirectory read_mlb_directory(std::span<const std::byte> bytes) {
   const std::uint64_t padded = *Checked(file.n_bytes).round_up(kMlbAlignment).get();
   if (bytes.size() > padded) {
     result.defects.push_back({.status = Status::format,
-                              .message = fmt::format("file is {} bytes, must end at {} (after tensor {})", bytes.size(),
-                                                     padded, file.arrays.back().name()),
+                              .message = fmt::format("file is {} bytes, must end at {} (after tensor {})",
+                                                     bytes.size(), padded, file.arrays.back().name()),
                               .offset = padded});
   }
   return result;

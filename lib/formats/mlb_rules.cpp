@@ -1,5 +1,5 @@
-// The conditions of mlb(5), VALIDATION, on the header: one row each. Rows of a field stand together; a rule that
-// needs another field to be sane holds where it is not, so that one fault is not reported twice.
+// The conditions of mlb(5), VALIDATION, on the header: one row each. Rows of a field stand together; a rule
+// that needs another field to be sane holds where it is not, so that one fault is not reported twice.
 
 #include <ml/mlb.hpp>
 
@@ -62,20 +62,24 @@ constexpr std::array kRules{
             [](const H& h) { return h.head_dim != 0 || h.n_heads == 0 || h.dim % h.n_heads == 0; }},
     MlbRule{"n_heads", kShape, "must make dim / n_heads (dim is {dim}) even where head_dim is 0",
             [](const H& h) {
-              return h.head_dim != 0 || h.n_heads == 0 || h.dim % h.n_heads != 0 || h.dim / h.n_heads % 2 == 0;
+              return h.head_dim != 0 || h.n_heads == 0 || h.dim % h.n_heads != 0 ||
+                     h.dim / h.n_heads % 2 == 0;
             }},
     MlbRule{"n_kv_heads", kShape, "must be 1 to 65536", is_dimension<&H::n_kv_heads>},
     MlbRule{"n_kv_heads", kShape, "must divide n_heads ({n_heads})",
             [](const H& h) { return h.n_kv_heads == 0 || h.n_heads % h.n_kv_heads == 0; }},
     MlbRule{"hidden_dim", kShape, "must be 1 to 65536", is_dimension<&H::hidden_dim>},
-    MlbRule{"hidden_dim", kShape, "must be a multiple of 32", [](const H& h) { return h.hidden_dim % kBlock == 0; }},
-    MlbRule{"vocab", kShape, "must be 3 to 16777216", [](const H& h) { return h.vocab >= 3 && h.vocab <= kMaxIds; }},
+    MlbRule{"hidden_dim", kShape, "must be a multiple of 32",
+            [](const H& h) { return h.hidden_dim % kBlock == 0; }},
+    MlbRule{"vocab", kShape, "must be 3 to 16777216",
+            [](const H& h) { return h.vocab >= 3 && h.vocab <= kMaxIds; }},
     MlbRule{"max_seq", kShape, "must be 1 to 16777216",
             [](const H& h) { return h.max_seq >= 1 && h.max_seq <= kMaxIds; }},
     MlbRule{"rope_theta", kFormat, "must be finite and > 0",
             [](const H& h) { return std::isfinite(h.rope_theta) && h.rope_theta > 0; }},
     MlbRule{"norm_eps", kFormat, "must be finite and >= 0", is_factor<&H::norm_eps>},
-    MlbRule{"wtype", kFormat, "must be 1 (Q8_0) or 2 (Q4_0)", [](const H& h) { return h.wtype == 1 || h.wtype == 2; }},
+    MlbRule{"wtype", kFormat, "must be 1 (Q8_0) or 2 (Q4_0)",
+            [](const H& h) { return h.wtype == 1 || h.wtype == 2; }},
     MlbRule{"shared_classifier", kFormat, "may be any value", [](const H&) { return true; }},
     MlbRule{"rope_type", kFormat, "must be 0 (plain), 1 (llama3), 2 (linear) or 3 (yarn)",
             [](const H& h) { return h.rope_type <= 3; }},
@@ -85,18 +89,22 @@ constexpr std::array kRules{
     MlbRule{"rope_low_freq_factor", kFormat, "must be finite", is_finite<&H::rope_low_freq_factor>},
     MlbRule{"rope_low_freq_factor", kFormat, "must be > 0 where rope_type is 1 or 3 (it is {rope_type})",
             [](const H& h) {
-              return !(llama3(h) || yarn(h)) || !is_finite<&H::rope_low_freq_factor>(h) || h.rope_low_freq_factor > 0;
+              return !(llama3(h) || yarn(h)) || !is_finite<&H::rope_low_freq_factor>(h) ||
+                     h.rope_low_freq_factor > 0;
             }},
     MlbRule{"rope_high_freq_factor", kFormat, "must be finite", is_finite<&H::rope_high_freq_factor>},
-    MlbRule{"rope_high_freq_factor", kFormat, "must be > rope_low_freq_factor ({rope_low_freq_factor}) for llama3",
+    MlbRule{"rope_high_freq_factor", kFormat,
+            "must be > rope_low_freq_factor ({rope_low_freq_factor}) for llama3",
             [](const H& h) {
               return !llama3(h) || !is_finite<&H::rope_high_freq_factor>(h) ||
-                     !is_finite<&H::rope_low_freq_factor>(h) || h.rope_high_freq_factor > h.rope_low_freq_factor;
+                     !is_finite<&H::rope_low_freq_factor>(h) ||
+                     h.rope_high_freq_factor > h.rope_low_freq_factor;
             }},
     MlbRule{"rope_high_freq_factor", kFormat,
             "must be > 0 and < rope_low_freq_factor ({rope_low_freq_factor}) for yarn",
             [](const H& h) {
-              return !yarn(h) || !is_finite<&H::rope_high_freq_factor>(h) || !is_finite<&H::rope_low_freq_factor>(h) ||
+              return !yarn(h) || !is_finite<&H::rope_high_freq_factor>(h) ||
+                     !is_finite<&H::rope_low_freq_factor>(h) ||
                      (h.rope_high_freq_factor > 0 && h.rope_high_freq_factor < h.rope_low_freq_factor);
             }},
     MlbRule{"rope_orig_max_seq", kFormat, "must be > 0 where rope_type is 1 or 3 (it is {rope_type})",
@@ -111,11 +119,13 @@ constexpr std::array kRules{
     MlbRule{"head_dim", kShape, "must make q_dim (head_dim x n_heads, {n_heads}) at most 65536",
             [](const H& h) { return q_dim(h) <= kMaxDim; }},
     MlbRule{"qk_norm", kFormat, "must be 0 or 1", is_flag<&H::qk_norm>},
-    MlbRule{"rope_attn_factor", kFormat, "must be finite and > 0 for yarn",
-            [](const H& h) { return !yarn(h) || (std::isfinite(h.rope_attn_factor) && h.rope_attn_factor > 0); }},
+    MlbRule{
+        "rope_attn_factor", kFormat, "must be finite and > 0 for yarn",
+        [](const H& h) { return !yarn(h) || (std::isfinite(h.rope_attn_factor) && h.rope_attn_factor > 0); }},
     MlbRule{"rope_attn_factor", kFormat, "must be 0 without yarn",
             [](const H& h) { return yarn(h) || h.rope_attn_factor == 0; }},
-    MlbRule{"sliding_window", kFormat, "must be 0 to 16777216", [](const H& h) { return h.sliding_window <= kMaxIds; }},
+    MlbRule{"sliding_window", kFormat, "must be 0 to 16777216",
+            [](const H& h) { return h.sliding_window <= kMaxIds; }},
     MlbRule{"layer_flags", kFormat, "must be 0 or 1", is_flag<&H::layer_flags>},
     MlbRule{"rope_local_theta", kFormat, "must be finite and >= 0", is_factor<&H::rope_local_theta>},
     MlbRule{"act", kFormat, "must be 0 (SiLU) or 1 (GELU)", is_flag<&H::act>},
@@ -126,19 +136,26 @@ constexpr std::array kRules{
     MlbRule{"attn_softcap", kFormat, "must be finite and >= 0", is_factor<&H::attn_softcap>},
     MlbRule{"final_softcap", kFormat, "must be finite and >= 0", is_factor<&H::final_softcap>},
     MlbRule{"rot_dim", kShape, "must be even", [](const H& h) { return h.rot_dim % 2 == 0; }},
-    MlbRule{"rot_dim", kShape, "must be at most the head's size (dim {dim}, n_heads {n_heads}, head_dim {head_dim})",
+    MlbRule{"rot_dim", kShape,
+            "must be at most the head's size (dim {dim}, n_heads {n_heads}, head_dim {head_dim})",
             [](const H& h) { return head_dim(h) == 0 || h.rot_dim <= head_dim(h); }},
     MlbRule{"attn_gate", kFormat, "must be 0 or 1", is_flag<&H::attn_gate>},
-    MlbRule{"lin_k_heads", kShape, "must be 1 to 65536 where any lin_ field is set", is_linear_dimension<&H::lin_k_heads>},
-    MlbRule{"lin_v_heads", kShape, "must be 1 to 65536 where any lin_ field is set", is_linear_dimension<&H::lin_v_heads>},
+    MlbRule{"lin_k_heads", kShape, "must be 1 to 65536 where any lin_ field is set",
+            is_linear_dimension<&H::lin_k_heads>},
+    MlbRule{"lin_v_heads", kShape, "must be 1 to 65536 where any lin_ field is set",
+            is_linear_dimension<&H::lin_v_heads>},
     MlbRule{"lin_v_heads", kShape, "must be a multiple of lin_k_heads ({lin_k_heads})",
             [](const H& h) { return h.lin_k_heads == 0 || h.lin_v_heads % h.lin_k_heads == 0; }},
-    MlbRule{"lin_v_heads", kShape, "must be a multiple of 4", [](const H& h) { return h.lin_v_heads % 4 == 0; }},
-    MlbRule{"lin_k_dim", kShape, "must be 1 to 65536 where any lin_ field is set", is_linear_dimension<&H::lin_k_dim>},
-    MlbRule{"lin_v_dim", kShape, "must be 1 to 65536 where any lin_ field is set", is_linear_dimension<&H::lin_v_dim>},
+    MlbRule{"lin_v_heads", kShape, "must be a multiple of 4",
+            [](const H& h) { return h.lin_v_heads % 4 == 0; }},
+    MlbRule{"lin_k_dim", kShape, "must be 1 to 65536 where any lin_ field is set",
+            is_linear_dimension<&H::lin_k_dim>},
+    MlbRule{"lin_v_dim", kShape, "must be 1 to 65536 where any lin_ field is set",
+            is_linear_dimension<&H::lin_v_dim>},
     MlbRule{"lin_v_dim", kShape, "must make lin_v_heads x lin_v_dim ({lin_v_heads} heads) a multiple of 32",
             [](const H& h) { return std::uint64_t(h.lin_v_heads) * h.lin_v_dim % kBlock == 0; }},
-    MlbRule{"lin_conv", kShape, "must be 1 to 65536 where any lin_ field is set", is_linear_dimension<&H::lin_conv>},
+    MlbRule{"lin_conv", kShape, "must be 1 to 65536 where any lin_ field is set",
+            is_linear_dimension<&H::lin_conv>},
     MlbRule{"padding", kFormat, "must be zero up to offset 256",
             [](const H& h) { return h.padding == decltype(h.padding){}; }},
 };

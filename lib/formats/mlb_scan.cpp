@@ -48,11 +48,13 @@ Tally find_minus_128(std::span<const std::byte> bytes) {
 }
 
 Tally find_non_finite_f32(std::span<const std::byte> bytes) {
-  return tally(bytes, 4, [](const std::byte* at) { return (load_le<std::uint32_t>(at) & 0x7f800000u) == 0x7f800000u; });
+  return tally(bytes, 4,
+               [](const std::byte* at) { return (load_le<std::uint32_t>(at) & 0x7f800000u) == 0x7f800000u; });
 }
 
 Tally find_non_finite_f16(std::span<const std::byte> bytes) {
-  return tally(bytes, 2, [](const std::byte* at) { return (load_le<std::uint16_t>(at) & 0x7c00u) == 0x7c00u; });
+  return tally(bytes, 2,
+               [](const std::byte* at) { return (load_le<std::uint16_t>(at) & 0x7c00u) == 0x7c00u; });
 }
 
 Tally find_non_zero(std::span<const std::byte> bytes) {
@@ -113,7 +115,9 @@ Error defect_at(std::span<const std::byte> bytes, const Stretch& stretch, const 
   switch (stretch.rule) {
     case Rule::quants: message = fmt::format("quant of {} is -128, must be -127 to 127", where(1)); break;
     case Rule::f32_scales:
-    case Rule::f16_scales: message = fmt::format("scale of {} is {}, must be finite", where(kBlock), value); break;
+    case Rule::f16_scales:
+      message = fmt::format("scale of {} is {}, must be finite", where(kBlock), value);
+      break;
     case Rule::f32_values: message = fmt::format("value of {} is {}, must be finite", where(1), value); break;
     case Rule::padding: message = fmt::format("padding byte is {}, must be 0", value); break;
   }
@@ -125,7 +129,8 @@ Error defect_at(std::span<const std::byte> bytes, const Stretch& stretch, const 
 }
 
 // Pieces of stretches, small enough to share between threads; results are joined in file order.
-std::vector<Tally> tally_all(std::span<const std::byte> bytes, std::span<const Stretch> stretches, unsigned threads) {
+std::vector<Tally> tally_all(std::span<const std::byte> bytes, std::span<const Stretch> stretches,
+                             unsigned threads) {
   constexpr std::uint64_t kPiece = std::uint64_t(1) << 20;  // a multiple of kStride and of every unit
   struct Piece {
     std::size_t stretch;
@@ -139,19 +144,22 @@ std::vector<Tally> tally_all(std::span<const std::byte> bytes, std::span<const S
     }
   }
   std::vector<Tally> found(pieces.size());
-  const unsigned useful = static_cast<unsigned>(std::min<std::uint64_t>(threads, bytes.size() / (4 * kPiece) + 1));
+  const unsigned useful =
+      static_cast<unsigned>(std::min<std::uint64_t>(threads, bytes.size() / (4 * kPiece) + 1));
   ThreadPool pool(useful);
   pool.run(pieces.size(), 1, [&](std::uint64_t begin, std::uint64_t end) {
     for (std::uint64_t i = begin; i < end; ++i) {
       const Stretch& stretch = stretches[pieces[i].stretch];
-      found[i] = tally_stretch(bytes.subspan(stretch.offset + pieces[i].begin, pieces[i].n_bytes), stretch.rule);
+      found[i] =
+          tally_stretch(bytes.subspan(stretch.offset + pieces[i].begin, pieces[i].n_bytes), stretch.rule);
     }
   });
   std::vector<Tally> result(stretches.size());
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     if (found[i].count == 0) continue;
     Tally& total = result[pieces[i].stretch];
-    total.first = std::min(total.first, pieces[i].begin / unit_of(stretches[pieces[i].stretch].rule) + found[i].first);
+    total.first =
+        std::min(total.first, pieces[i].begin / unit_of(stretches[pieces[i].stretch].rule) + found[i].first);
     total.count += found[i].count;
   }
   return result;
@@ -159,7 +167,8 @@ std::vector<Tally> tally_all(std::span<const std::byte> bytes, std::span<const S
 
 unsigned resolve_threads(unsigned threads) { return threads != 0 ? threads : available_threads(); }
 
-void add_padding(std::vector<Stretch>& stretches, std::uint64_t end, std::uint64_t file_size, const MlbArray* array) {
+void add_padding(std::vector<Stretch>& stretches, std::uint64_t end, std::uint64_t file_size,
+                 const MlbArray* array) {
   const std::uint64_t padded = (end + kMlbAlignment - 1) / kMlbAlignment * kMlbAlignment;
   const std::uint64_t stop = std::min(padded, file_size);
   if (stop > end) stretches.push_back({Rule::padding, end, stop - end, array});
@@ -170,7 +179,8 @@ void add_padding(std::vector<Stretch>& stretches, std::uint64_t end, std::uint64
 std::optional<Error> find_mlb_quant_defect(std::span<const std::byte> bytes, const MlbFile& file) {
   std::vector<Stretch> stretches;
   for (const MlbArray& array : file.arrays) {
-    if (array.encoding == Encoding::q8_0) stretches.push_back({Rule::quants, array.offset, array.n_bytes, &array});
+    if (array.encoding == Encoding::q8_0)
+      stretches.push_back({Rule::quants, array.offset, array.n_bytes, &array});
   }
   const std::vector<Tally> found = tally_all(bytes, stretches, resolve_threads(0));
   for (std::size_t i = 0; i < stretches.size(); ++i) {

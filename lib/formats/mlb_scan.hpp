@@ -8,7 +8,8 @@
 
 namespace ml {
 
-/// The directory as far as it can be read: `file.arrays` holds the tensors before the first defect in the layout.
+/// The directory as far as it can be read: `file.arrays` holds the tensors before the first defect in the
+/// layout.
 struct MlbDirectory {
   MlbFile file;
   std::vector<Error> defects;

@@ -1,6 +1,7 @@
 #include "formats/tokenizer_json.hpp"
 
 #include "util/bytes.hpp"
+#include "util/json.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
@@ -13,9 +14,6 @@ namespace ml {
 namespace {
 
 using nlohmann::json;
-
-// Deeper than any tokenizer.json, shallow enough for code that walks a document by recursion.
-constexpr std::size_t kMaxDepth = 64;
 
 /// Builds a document from the parser's events, without recursion.
 class DocumentBuilder : public json::json_sax_t {
@@ -72,7 +70,8 @@ class DocumentBuilder : public json::json_sax_t {
     return &slot;
   }
   bool open(json container) {
-    if (open_.size() == kMaxDepth) return fail(fmt::format("JSON is nested deeper than {}", kMaxDepth));
+    if (open_.size() == kMaxJsonDepth)
+      return fail(fmt::format("JSON is nested deeper than {}", kMaxJsonDepth));
     open_.push_back(place(std::move(container)));
     keys_.emplace_back();
     return true;
@@ -179,9 +178,7 @@ class TokenizerBuilder : public DocumentBuilder {
   }
 
   bool wrong_value() {
-    if (part_ == Part::vocab)
-      return fail(fmt::format("model.vocab[{}] must be an id",
-                              json(token_).dump(-1, ' ', false, json::error_handler_t::replace)));
+    if (part_ == Part::vocab) return fail(fmt::format("model.vocab[{}] must be an id", show_json(token_)));
     return fail(
         fmt::format("model.merges[{}] must be two tokens, all rows in the same form", out_.merges.size()));
   }
@@ -217,12 +214,6 @@ Result<TokenizerJson> parse_tokenizer_json(std::span<const std::byte> bytes) {
   ML_CHECK(run_parser(bytes, builder));
   out.document = builder.take();
   return out;
-}
-
-Result<json> parse_json(std::span<const std::byte> bytes) {
-  DocumentBuilder builder;
-  ML_CHECK(run_parser(bytes, builder));
-  return builder.take();
 }
 
 }  // namespace ml

@@ -35,7 +35,4 @@ struct TokenizerJson {
 /// @cost          memory of a small multiple of the bytes
 Result<TokenizerJson> parse_tokenizer_json(std::span<const std::byte> bytes);
 
-/// A JSON file as a document. @error format as above
-Result<nlohmann::json> parse_json(std::span<const std::byte> bytes);
-
 }  // namespace ml

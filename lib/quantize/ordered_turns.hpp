@@ -6,8 +6,8 @@
 
 namespace ml {
 
-/// Lets the pieces of a job that threads finish in any order act one after the other, piece 0 first. Pieces must
-/// be handed out in order, as ThreadPool does, and each must take its turn.
+/// Lets the pieces of a job that threads finish in any order act one after the other, piece 0 first. Pieces
+/// must be handed out in order, as ThreadPool does, and each must take its turn.
 class OrderedTurns {
  public:
   template <class Action>

@@ -13,9 +13,13 @@ namespace ml {
 namespace {
 
 constexpr std::array kClasses{
-    Q8Class{"tok_emb", 1, "tok_emb"}, Q8Class{"wcls", 2, "wcls (tok_emb where it is shared)"},
-    Q8Class{"qk", 4, "wq, wk, wg, lqkv"}, Q8Class{"v", 8, "wv, lz"}, Q8Class{"o", 16, "wo, lout"},
-    Q8Class{"gate_up", 32, "w1, w3"}, Q8Class{"down", 64, "w2"},
+    Q8Class{"tok_emb", 1, "tok_emb"},
+    Q8Class{"wcls", 2, "wcls (tok_emb where it is shared)"},
+    Q8Class{"qk", 4, "wq, wk, wg, lqkv"},
+    Q8Class{"v", 8, "wv, lz"},
+    Q8Class{"o", 16, "wo, lout"},
+    Q8Class{"gate_up", 32, "w1, w3"},
+    Q8Class{"down", 64, "w2"},
 };
 
 Error bad_options(std::string message) { return {.status = Status::arg, .message = std::move(message)}; }
@@ -73,7 +77,8 @@ Result<QuantizePlan> make_quantize_plan(const Model& model, const QuantizeOption
                               .source = source->name,
                               .array = array,
                               .copied = view.encoding == array.encoding && view.cols == array.cols});
-    report.n_weights += view.n_weights();
+    report.n_weights += array.rows * array.cols;
+    report.source_weights += view.n_weights();
     array_bytes += array.n_bytes + array.n_scale_bytes;
   }
   report.bits_per_weight = 8.0 * static_cast<double>(array_bytes) / static_cast<double>(report.n_weights);

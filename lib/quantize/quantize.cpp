@@ -25,8 +25,8 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Weights a piece of work: enough to make handing it out cheap, few enough to stay near the processor. Sums are
-// formed by pieces, so it must not depend on the number of threads.
+// Weights a piece of work: enough to make handing it out cheap, few enough to stay near the processor. Sums
+// are formed by pieces, so it must not depend on the number of threads.
 constexpr std::uint64_t kPieceWeights = std::uint64_t(1) << 18;
 
 Error with_tensor(Error error, std::string_view name) {
@@ -120,9 +120,11 @@ Result<void> Quantizer::write_tensor(QuantizedTensor& tensor) {
     const std::uint64_t last = std::min(array.rows, first + piece_rows);
     SquareSums piece_sums;
     std::optional<Error> piece_error;
-    for (std::uint64_t row = first; row < last && !piece_error && !failed.load(std::memory_order_relaxed); ++row) {
-      auto row_sums = coder.encode(row, workspace.scratch, workspace.data.data() + (row - first) * coder.row_bytes(),
-                                   scales_.data() + row * coder.row_scale_bytes());
+    for (std::uint64_t row = first; row < last && !piece_error && !failed.load(std::memory_order_relaxed);
+         ++row) {
+      auto row_sums =
+          coder.encode(row, workspace.scratch, workspace.data.data() + (row - first) * coder.row_bytes(),
+                       scales_.data() + row * coder.row_scale_bytes());
       if (row_sums) {
         piece_sums.add(*row_sums);
       } else {

@@ -49,7 +49,8 @@ SquareSums square_sums(std::span<const float> x, std::span<const float> y) {
 
 Error overflow(std::uint64_t row, std::uint64_t block) {
   return {.status = Status::limit,
-          .message = fmt::format("scale of row {}, block {} is over 65504 and cannot be stored as f16", row, block)};
+          .message =
+              fmt::format("scale of row {}, block {} is over 65504 and cannot be stored as f16", row, block)};
 }
 
 }  // namespace
@@ -69,8 +70,8 @@ Error RowCoder::non_finite(std::uint64_t row, std::span<const float> x) const {
   const auto bad = std::find_if(x.begin(), x.end(), [](float value) { return !std::isfinite(value); });
   const auto column = static_cast<std::uint64_t>(bad - x.begin());
   return {.status = Status::format,
-          .message = fmt::format("weight of row {}, column {} is {}, must be finite", source_.source_row(row), column,
-                                 std::isnan(*bad) ? "NaN" : "infinite")};
+          .message = fmt::format("weight of row {}, column {} is {}, must be finite", source_.source_row(row),
+                                 column, std::isnan(*bad) ? "NaN" : "infinite")};
 }
 
 SquareSums RowCoder::measure(std::span<const float> x, std::span<float> y, const std::byte* data,

@@ -35,11 +35,14 @@ class RowCoder {
   /// @param scratch  2 x cols floats
   /// @error format   NaN or infinity; names the source's row and column, not the tensor
   /// @error limit    a scale overflows f16; names the source's row and the block
-  Result<SquareSums> encode(std::uint64_t row, std::span<float> scratch, std::byte* data, std::byte* scales) const;
+  Result<SquareSums> encode(std::uint64_t row, std::span<float> scratch, std::byte* data,
+                            std::byte* scales) const;
 
  private:
-  Result<SquareSums> copy(std::uint64_t row, std::span<float> scratch, std::byte* data, std::byte* scales) const;
-  SquareSums measure(std::span<const float> x, std::span<float> y, const std::byte* data, const std::byte* scales) const;
+  Result<SquareSums> copy(std::uint64_t row, std::span<float> scratch, std::byte* data,
+                          std::byte* scales) const;
+  SquareSums measure(std::span<const float> x, std::span<float> y, const std::byte* data,
+                     const std::byte* scales) const;
   Error non_finite(std::uint64_t row, std::span<const float> x) const;
 
   const RowSource& source_;

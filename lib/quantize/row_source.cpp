@@ -8,8 +8,8 @@ namespace {
 
 // Vectors and matrices whose rows rotate (mlb(5), ROPE).
 bool rotates(Role role) {
-  return role == Role::wq || role == Role::wk || role == Role::bq || role == Role::bk || role == Role::q_norm ||
-         role == Role::k_norm;
+  return role == Role::wq || role == Role::wk || role == Role::bq || role == Role::bk ||
+         role == Role::q_norm || role == Role::k_norm;
 }
 
 // Interleaved row -> rotate-half row, in heads of head_dim rows whose first rot_dim rotate.

@@ -7,8 +7,8 @@
 
 namespace ml {
 
-/// The rows of a source tensor in the order and width in which a .mlb stores them: rotate-half heads reordered
-/// to interleaved pairs, zeros where hidden_dim grew.
+/// The rows of a source tensor in the order and width in which a .mlb stores them: rotate-half heads
+/// reordered to interleaved pairs, zeros where hidden_dim grew.
 class RowSource {
  public:
   /// @param cols   columns of the result, at least those of the tensor

@@ -75,14 +75,10 @@ SinCos exact_sincos(double x) {
   }
   cosine = std::fma(cosine, s, 1.0);
   switch (static_cast<std::int64_t>(quarter_turns) & 3) {
-    case 0:
-      return {sine, cosine};
-    case 1:
-      return {cosine, -sine};
-    case 2:
-      return {-sine, -cosine};
-    default:
-      return {-cosine, sine};
+    case 0: return {sine, cosine};
+    case 1: return {cosine, -sine};
+    case 2: return {-sine, -cosine};
+    default: return {-cosine, sine};
   }
 }
 

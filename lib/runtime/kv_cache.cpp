@@ -31,12 +31,8 @@ void KvCache::store_half(const kernels::Table& table, std::uint64_t half, std::u
   for (std::uint64_t head = 0; head < n_heads_; ++head, row += head_dim_) {
     std::byte* to = bytes_.data() + head_offset(half, head) + position * row_bytes_;
     switch (type_) {
-      case KvType::f32:
-        std::memcpy(to, row, row_bytes_);
-        break;
-      case KvType::f16:
-        table.to_f16(row, head_dim_, reinterpret_cast<std::uint16_t*>(to));
-        break;
+      case KvType::f32: std::memcpy(to, row, row_bytes_); break;
+      case KvType::f16: table.to_f16(row, head_dim_, reinterpret_cast<std::uint16_t*>(to)); break;
     }
   }
 }

@@ -46,17 +46,14 @@ std::vector<double> rope_frequencies(const RopeDesc& rope) {
     frequencies[i] = exact_exp(-(2.0 * static_cast<double>(i) / rope.rot_dim) * log_theta);
   }
   switch (rope.type) {
-    case RopeType::plain:
-      break;
+    case RopeType::plain: break;
     case RopeType::llama3:
       for (double& frequency : frequencies) frequency = llama3_frequency(rope, frequency);
       break;
     case RopeType::linear:
       for (double& frequency : frequencies) frequency /= rope.factor;
       break;
-    case RopeType::yarn:
-      scale_yarn(rope, frequencies);
-      break;
+    case RopeType::yarn: scale_yarn(rope, frequencies); break;
   }
   return frequencies;
 }

@@ -4,7 +4,6 @@
 #include "runtime/kv_cache.hpp"
 #include "runtime/operand.hpp"
 #include "runtime/rope.hpp"
-#include "runtime/supported.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
@@ -89,7 +88,7 @@ struct Session::Impl {
 
 Result<void> Session::Impl::prepare() {
   const ModelDesc& desc = model.desc();
-  ML_CHECK(check_supported(desc));
+  ML_CHECK(check_runnable(desc));
   if (options.ctx > desc.max_seq) {
     return Error{.status = Status::limit,
                  .message = fmt::format("context of {} positions, but the model allows {}", options.ctx,

@@ -50,10 +50,11 @@ Model make_model() {
     const Shape shape = role_shape(desc, role);
     auto data = std::make_shared<std::vector<float>>(shape.rows * shape.cols);
     for (float& value : *data) value = values.next();
-    tensors.push_back({.role = role,
-                       .layer = layer,
-                       .name = tensor_name(role, layer),
-                       .view = {.rows = shape.rows, .cols = shape.cols, .data = std::as_bytes(std::span(*data))}});
+    tensors.push_back(
+        {.role = role,
+         .layer = layer,
+         .name = tensor_name(role, layer),
+         .view = {.rows = shape.rows, .cols = shape.cols, .data = std::as_bytes(std::span(*data))}});
     storage.push_back(std::move(data));
   };
   add(Role::tok_emb, kNoLayer);
@@ -92,8 +93,8 @@ int main() {
       {"q4_0 round", {.type = Encoding::q4_0, .q4_rule = Q4Rule::round}},
   };
   nlohmann::json json;
-  fmt::print("{:.0f} MB of F32 input, MB/s (median of {})\n{:<20}{:>12}{:>12}\n", megabytes, kRepeats, "", "1 thread",
-             "2 threads");
+  fmt::print("{:.0f} MB of F32 input, MB/s (median of {})\n{:<20}{:>12}{:>12}\n", megabytes, kRepeats, "",
+             "1 thread", "2 threads");
   for (const Case& row : cases) {
     fmt::print("{:<20}", row.name);
     for (const unsigned threads : {1u, 2u}) {

@@ -26,7 +26,8 @@ struct MlbBuilder {
     header.wtype = 1;
   }
 
-  /// Every optional array and field at once: yarn, biases, gate, norms, a window, a local base, a linear layer.
+  /// Every optional array and field at once: yarn, biases, gate, norms, a window, a local base, a linear
+  /// layer.
   static MlbBuilder everything() {
     MlbBuilder builder;
     ml::MlbHeader& h = builder.header;

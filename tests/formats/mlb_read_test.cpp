@@ -14,7 +14,8 @@ using namespace ml;
 
 namespace {
 
-void require_refused(const std::string& file, Status status, std::uint64_t offset, const std::string& message) {
+void require_refused(const std::string& file, Status status, std::uint64_t offset,
+                     const std::string& message) {
   CAPTURE(message);
   const auto read = read_mlb(bytes_of(file));
   REQUIRE_FALSE(read);
@@ -52,25 +53,19 @@ TEST_CASE("a plain file: every array where the format puts it", "[mlb]") {
   const std::string bytes = builder.build();
   const auto file = read_mlb(bytes_of(bytes));
   REQUIRE(file);
-  // By hand: q of 5 x 32 is 160 -> 192 bytes, its 5 scales are 20 -> 64; a norm is 128; 32 x 32 takes 1024 + 128,
-  // 16 x 32 takes 512 + 64; 64 x 32 takes 2048 + 256.
+  // By hand: q of 5 x 32 is 160 -> 192 bytes, its 5 scales are 20 -> 64; a norm is 128; 32 x 32 takes 1024 +
+  // 128, 16 x 32 takes 512 + 64; 64 x 32 takes 2048 + 256.
   struct Row {
     const char* name;
     std::uint64_t offset, n_bytes, scale_offset, n_scale_bytes;
   };
   const std::vector<Row> expected{
-      {"tok_emb", 256, 160, 448, 20},
-      {"layers.0.attn_norm", 512, 128, 0, 0},
-      {"layers.0.wq", 640, 1024, 1664, 128},
-      {"layers.0.wk", 1792, 512, 2304, 64},
-      {"layers.0.wv", 2368, 512, 2880, 64},
-      {"layers.0.wo", 2944, 1024, 3968, 128},
-      {"layers.0.ffn_norm", 4096, 128, 0, 0},
-      {"layers.0.w1", 4224, 2048, 6272, 256},
-      {"layers.0.w2", 6528, 2048, 8576, 256},
-      {"layers.0.w3", 8832, 2048, 10880, 256},
-      {"final_norm", 11136, 128, 0, 0},
-      {"wcls", 11264, 160, 11456, 20},
+      {"tok_emb", 256, 160, 448, 20},         {"layers.0.attn_norm", 512, 128, 0, 0},
+      {"layers.0.wq", 640, 1024, 1664, 128},  {"layers.0.wk", 1792, 512, 2304, 64},
+      {"layers.0.wv", 2368, 512, 2880, 64},   {"layers.0.wo", 2944, 1024, 3968, 128},
+      {"layers.0.ffn_norm", 4096, 128, 0, 0}, {"layers.0.w1", 4224, 2048, 6272, 256},
+      {"layers.0.w2", 6528, 2048, 8576, 256}, {"layers.0.w3", 8832, 2048, 10880, 256},
+      {"final_norm", 11136, 128, 0, 0},       {"wcls", 11264, 160, 11456, 20},
   };
   REQUIRE(file->arrays.size() == expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -96,24 +91,49 @@ TEST_CASE("a file with every feature: arrays, encodings, order", "[mlb]") {
   std::vector<std::string> names;
   for (const MlbArray& array : file->arrays) {
     if (array.layer == 1 || array.layer == 2 || array.layer == kNoLayer) {
-      names.push_back(fmt::format("{} {} {}x{}", array.name(), encoding_info(array.encoding).name, array.rows, array.cols));
+      names.push_back(fmt::format("{} {} {}x{}", array.name(), encoding_info(array.encoding).name, array.rows,
+                                  array.cols));
     }
     CHECK(array.offset % 64 == 0);
     CHECK(array.scale_offset % 64 == 0);
   }
   const std::vector<std::string> expected{
       "tok_emb q4_0 5x32",
-      "layers.1.attn_norm f32 1x32", "layers.1.lqkv q8_0 48x32", "layers.1.lz q4_0 32x32", "layers.1.lb q8_0 4x32",
-      "layers.1.la q8_0 4x32", "layers.1.lconv f32 48x4", "layers.1.dt_bias f32 1x4", "layers.1.A_log f32 1x4",
-      "layers.1.lnorm f32 1x8", "layers.1.lout q4_0 32x32", "layers.1.ffn_norm f32 1x32", "layers.1.w1 q4_0 64x32",
-      "layers.1.w2 q8_0 32x64", "layers.1.w3 q4_0 64x32", "layers.1.post_attn_norm f32 1x32",
+      "layers.1.attn_norm f32 1x32",
+      "layers.1.lqkv q8_0 48x32",
+      "layers.1.lz q4_0 32x32",
+      "layers.1.lb q8_0 4x32",
+      "layers.1.la q8_0 4x32",
+      "layers.1.lconv f32 48x4",
+      "layers.1.dt_bias f32 1x4",
+      "layers.1.A_log f32 1x4",
+      "layers.1.lnorm f32 1x8",
+      "layers.1.lout q4_0 32x32",
+      "layers.1.ffn_norm f32 1x32",
+      "layers.1.w1 q4_0 64x32",
+      "layers.1.w2 q8_0 32x64",
+      "layers.1.w3 q4_0 64x32",
+      "layers.1.post_attn_norm f32 1x32",
       "layers.1.post_ffn_norm f32 1x32",
-      "layers.2.attn_norm f32 1x32", "layers.2.wq q8_0 64x32", "layers.2.wk q8_0 32x32", "layers.2.wv q4_0 32x32",
-      "layers.2.wo q4_0 32x64", "layers.2.wg q8_0 64x32", "layers.2.bq f32 1x64", "layers.2.bk f32 1x32",
-      "layers.2.bv f32 1x32", "layers.2.q_norm f32 1x16", "layers.2.k_norm f32 1x16", "layers.2.ffn_norm f32 1x32",
-      "layers.2.w1 q4_0 64x32", "layers.2.w2 q8_0 32x64", "layers.2.w3 q4_0 64x32", "layers.2.post_attn_norm f32 1x32",
+      "layers.2.attn_norm f32 1x32",
+      "layers.2.wq q8_0 64x32",
+      "layers.2.wk q8_0 32x32",
+      "layers.2.wv q4_0 32x32",
+      "layers.2.wo q4_0 32x64",
+      "layers.2.wg q8_0 64x32",
+      "layers.2.bq f32 1x64",
+      "layers.2.bk f32 1x32",
+      "layers.2.bv f32 1x32",
+      "layers.2.q_norm f32 1x16",
+      "layers.2.k_norm f32 1x16",
+      "layers.2.ffn_norm f32 1x32",
+      "layers.2.w1 q4_0 64x32",
+      "layers.2.w2 q8_0 32x64",
+      "layers.2.w3 q4_0 64x32",
+      "layers.2.post_attn_norm f32 1x32",
       "layers.2.post_ffn_norm f32 1x32",
-      "final_norm f32 1x32", "wcls q4_0 5x32",
+      "final_norm f32 1x32",
+      "wcls q4_0 5x32",
   };
   CHECK(names == expected);
   const ModelDesc& desc = file->desc;
@@ -173,22 +193,27 @@ TEST_CASE("layer flags that make no sense", "[mlb]") {
     changed[256 + layer] = static_cast<char>(bits);
     return changed;
   };
-  require_refused(with_flag(2, 16), Status::format, 258, "flags of layer 2 are 16, must not have bits beyond 15");
-  require_refused(with_flag(3, 255), Status::format, 259, "flags of layer 3 are 255, must not have bits beyond 15");
+  require_refused(with_flag(2, 16), Status::format, 258,
+                  "flags of layer 2 are 16, must not have bits beyond 15");
+  require_refused(with_flag(3, 255), Status::format, 259,
+                  "flags of layer 3 are 255, must not have bits beyond 15");
   require_refused(with_flag(0, 6), Status::format, 256,
                   "flags of layer 0 are 6, must not have both bit 1 (local RoPE base) and bit 2 (no RoPE)");
   require_refused(with_flag(1, 9), Status::format, 257,
                   "flags of layer 1 are 9, must have bit 3 (linear attention) alone");
-  require_refused(with_flag(1, 0), Status::format, 140, "lin_k_heads is 2, must be 0 where no layer has flag bit 3");
+  require_refused(with_flag(1, 0), Status::format, 140,
+                  "lin_k_heads is 2, must be 0 where no layer has flag bit 3");
 
   builder = {};
   builder.header.layer_flags = 1;
   builder.flags = {0, 0};
   file = builder.build();
-  require_refused(with_flag(1, 2), Status::format, 257,
-                  "flags of layer 1 are 2, must not have bit 1 (local RoPE base) where rope_local_theta is 0");
-  require_refused(with_flag(1, 8), Status::format, 257,
-                  "flags of layer 1 are 8, must not have bit 3 (linear attention) where the lin_ fields are 0");
+  require_refused(
+      with_flag(1, 2), Status::format, 257,
+      "flags of layer 1 are 2, must not have bit 1 (local RoPE base) where rope_local_theta is 0");
+  require_refused(
+      with_flag(1, 8), Status::format, 257,
+      "flags of layer 1 are 8, must not have bit 3 (linear attention) where the lin_ fields are 0");
   for (const int fine : {0, 1, 4, 5}) CHECK(read_mlb(bytes_of(with_flag(1, fine))));
 }
 
@@ -200,10 +225,12 @@ TEST_CASE("bytes after the end, and the padding that may be absent", "[mlb]") {
     CHECK(read_mlb(bytes_of(file.substr(0, n))));
     CHECK(check_mlb(bytes_of(file.substr(0, n))).empty());
   }
-  require_refused(file + '\0', Status::format, file.size(),
-                  fmt::format("file is {} bytes, must end at {} (after tensor wcls)", file.size() + 1, file.size()));
-  require_refused(file + file, Status::format, file.size(),
-                  fmt::format("file is {} bytes, must end at {} (after tensor wcls)", 2 * file.size(), file.size()));
+  require_refused(
+      file + '\0', Status::format, file.size(),
+      fmt::format("file is {} bytes, must end at {} (after tensor wcls)", file.size() + 1, file.size()));
+  require_refused(
+      file + file, Status::format, file.size(),
+      fmt::format("file is {} bytes, must end at {} (after tensor wcls)", 2 * file.size(), file.size()));
 }
 
 TEST_CASE("every truncation says what is missing", "[mlb]") {
@@ -221,7 +248,8 @@ TEST_CASE("every truncation says what is missing", "[mlb]") {
       } else if (n < 256) {
         expected = fmt::format("file is {} bytes, the header needs 256", n);
       } else if (n < 256 + builder.flags.size()) {
-        expected = fmt::format("file is {} bytes, the array of layer flags needs {}", n, 256 + builder.flags.size());
+        expected =
+            fmt::format("file is {} bytes, the array of layer flags needs {}", n, 256 + builder.flags.size());
       } else {
         for (const MlbArray& array : whole->arrays) {
           if (array.end() <= n) continue;
@@ -229,7 +257,8 @@ TEST_CASE("every truncation says what is missing", "[mlb]") {
           break;
         }
       }
-      if (read.error().message != expected || read.error().offset != n || read.error().status != Status::format) {
+      if (read.error().message != expected || read.error().offset != n ||
+          read.error().status != Status::format) {
         CHECK(read.error().message == expected);
         CHECK(read.error().offset == n);
       }
@@ -320,29 +349,31 @@ TEST_CASE("check reports what opening lets pass: padding, scales and floats that
     const float infinity = -std::numeric_limits<float>::infinity();
     const std::uint16_t half_infinity = 0xfc00;
     const std::uint64_t width = half ? 2 : 4;
-    std::memcpy(file.data() + w2.scale_offset + width * 3, half ? static_cast<const void*>(&half_infinity) : &infinity,
-                width);
+    std::memcpy(file.data() + w2.scale_offset + width * 3,
+                half ? static_cast<const void*>(&half_infinity) : &infinity, width);
     file[w2.offset + 10] = static_cast<char>(-128);
 
     CHECK(open_bytes(file, {.trust = true}));
     const std::vector<Error> defects = check_mlb(bytes_of(file));
     std::vector<std::string> lines;
     for (const Error& defect : defects) lines.push_back(describe(defect));
-    CHECK(lines == std::vector<std::string>{
-                       "padding byte is 1, must be 0 (ML_E_FORMAT, tensor layer flags, offset 260)",
-                       fmt::format("padding byte is 2, must be 0 (ML_E_FORMAT, tensor tok_emb, offset {})",
-                                   tok_emb.offset + tok_emb.n_bytes),
-                       fmt::format("padding byte is 3, must be 0 (ML_E_FORMAT, tensor tok_emb, offset {})", tok_emb.end() + 1),
-                       fmt::format("value of row 0, column 5 is NaN, must be finite (ML_E_FORMAT, tensor "
-                                   "layers.0.attn_norm, offset {})",
-                                   norm.offset + 20),
-                       fmt::format("quant of row 0, column 10 is -128, must be -127 to 127 (ML_E_FORMAT, tensor "
-                                   "layers.3.w2, offset {})",
-                                   w2.offset + 10),
-                       fmt::format("scale of row 1, column 32 is infinite, must be finite (ML_E_FORMAT, tensor "
-                                   "layers.3.w2, offset {})",
-                                   w2.scale_offset + 3 * width),
-                   });
+    CHECK(lines ==
+          std::vector<std::string>{
+              "padding byte is 1, must be 0 (ML_E_FORMAT, tensor layer flags, offset 260)",
+              fmt::format("padding byte is 2, must be 0 (ML_E_FORMAT, tensor tok_emb, offset {})",
+                          tok_emb.offset + tok_emb.n_bytes),
+              fmt::format("padding byte is 3, must be 0 (ML_E_FORMAT, tensor tok_emb, offset {})",
+                          tok_emb.end() + 1),
+              fmt::format("value of row 0, column 5 is NaN, must be finite (ML_E_FORMAT, tensor "
+                          "layers.0.attn_norm, offset {})",
+                          norm.offset + 20),
+              fmt::format("quant of row 0, column 10 is -128, must be -127 to 127 (ML_E_FORMAT, tensor "
+                          "layers.3.w2, offset {})",
+                          w2.offset + 10),
+              fmt::format("scale of row 1, column 32 is infinite, must be finite (ML_E_FORMAT, tensor "
+                          "layers.3.w2, offset {})",
+                          w2.scale_offset + 3 * width),
+          });
   }
 }
 

@@ -1,8 +1,8 @@
 // ModelDesc -> header -> ModelDesc, and files written through OutputFile.
 
+#include "formats/mlb_write.hpp"
 #include "catch.hpp"
 #include "folder.hpp"
-#include "formats/mlb_write.hpp"
 #include "mlb_builder.hpp"
 
 #include "data.hpp"
@@ -75,7 +75,8 @@ TEST_CASE("a description that .mlb cannot hold is refused by field", "[mlb]") {
   header = make_mlb_header(desc, {});
   REQUIRE_FALSE(header);
   CHECK(describe(header.error()) ==
-        "flags of layer 1 are 2, must not have bit 1 (local RoPE base) where rope_local_theta is 0 (ML_E_FORMAT)");
+        "flags of layer 1 are 2, must not have bit 1 (local RoPE base) where rope_local_theta is 0 "
+        "(ML_E_FORMAT)");
 }
 
 TEST_CASE("the writer pads, and what it writes reads back", "[mlb]") {

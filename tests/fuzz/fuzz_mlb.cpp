@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool header = static_cast<bool>(ml::read_mlb_header(bytes));
   const bool directory = static_cast<bool>(ml::read_mlb(bytes));
   if (directory && !header) std::abort();
-  if (directory != ml::check_mlb(bytes, 1).empty() && !directory) std::abort();
+  if (!directory && ml::check_mlb(bytes, 1).empty()) std::abort();
   const MemoryFile file({data, size});
   const auto model = ml::Model::open(file.path());
   if (!model) return 0;

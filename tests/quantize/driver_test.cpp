@@ -52,7 +52,9 @@ struct Source {
     const Shape shape = role_shape(desc, role);
     std::vector<float> values(shape.rows * shape.cols);
     for (std::size_t i = 0; i < values.size(); ++i) {
-      values[i] = static_cast<float>((i * 37 + static_cast<std::size_t>(role) * 101 + layer % 7) % 509) / 256.0f - 1.0f;
+      values[i] =
+          static_cast<float>((i * 37 + static_cast<std::size_t>(role) * 101 + layer % 7) % 509) / 256.0f -
+          1.0f;
     }
     tensors.push_back({.role = role, .layer = layer, .name = "src." + tensor_name(role, layer)});
     set(tensors.back(), shape, values);
@@ -210,7 +212,8 @@ TEST_CASE("rotate-half rows become interleaved pairs, where they rotate", "[quan
     for (std::uint64_t row = 0; row < 32; ++row) {
       CHECK(row_of(again, Role::bk, 0, 0)[row] == row_of(model, Role::bk, 0, 0)[source_of(row)]);
       CHECK(row_of(again, Role::bv, 0, 0)[row] == row_of(model, Role::bv, 0, 0)[row]);
-      CHECK(row_of(again, Role::wk, 0, row)[9] == Approx(row_of(model, Role::wk, 0, source_of(row))[9]).margin(0.01));
+      CHECK(row_of(again, Role::wk, 0, row)[9] ==
+            Approx(row_of(model, Role::wk, 0, source_of(row))[9]).margin(0.01));
     }
     for (std::uint64_t i = 0; i < 16; ++i) {
       CHECK(row_of(again, Role::q_norm, 1, 0)[i] == row_of(model, Role::q_norm, 1, 0)[source_of(i)]);
@@ -256,7 +259,8 @@ TEST_CASE("reports: exact weights have no error, others a measured one", "[quant
   Source source(small_desc());
   Tensor& wq = source.at(Role::wq, 0);
   std::vector<float> exact(wq.view.n_weights());
-  for (std::size_t i = 0; i < exact.size(); ++i) exact[i] = static_cast<float>(static_cast<int>(i * 7 % 255) - 127) * 0x1p-9f;
+  for (std::size_t i = 0; i < exact.size(); ++i)
+    exact[i] = static_cast<float>(static_cast<int>(i * 7 % 255) - 127) * 0x1p-9f;
   for (std::size_t i = 0; i < exact.size(); i += 32) exact[i] = 127 * 0x1p-9f;
   source.set(wq, {64, 64}, exact);
   source.encode_as_bf16(Role::wk, 0);
@@ -353,7 +357,8 @@ TEST_CASE("a scale past f16 is refused by tensor, row and block", "[quantize]") 
     const auto written = quantize(model, {.type = type, .scales = ScaleType::f16});
     REQUIRE_FALSE(written);
     CHECK(describe(written.error()) ==
-          "scale of row 17, block 1 is over 65504 and cannot be stored as f16 (ML_E_LIMIT, tensor src.layers.1.w1)");
+          "scale of row 17, block 1 is over 65504 and cannot be stored as f16 (ML_E_LIMIT, tensor "
+          "src.layers.1.w1)");
     const auto wide = quantize(model, {.type = type});
     REQUIRE(wide);
     const auto copy = quantize(reopen(wide->bytes), {.type = type, .scales = ScaleType::f16});
@@ -372,7 +377,8 @@ TEST_CASE("options and shapes that cannot be", "[quantize]") {
   odd.dim = 60;
   odd.head_dim = 8;
   odd.rope.rot_dim = 8;
-  CHECK(describe(plan_quantize(Source(odd).model(), {}).error()) == "dim is 60, must be a multiple of 32 (ML_E_SHAPE)");
+  CHECK(describe(plan_quantize(Source(odd).model(), {}).error()) ==
+        "dim is 60, must be a multiple of 32 (ML_E_SHAPE)");
   CHECK(plan_quantize(model, {.max_seq = 100})->header.max_seq == 100);
   CHECK(plan_quantize(model, {.max_seq = 1000})->header.max_seq == 128);
   CHECK(find_q8_class("Gate_UP") == 32u);

@@ -45,7 +45,8 @@ Encoded q4_0_round(const std::vector<float>& x, ScaleType type) {
   return encode(x.size(), 16, type, [&](auto* q, auto* d) { return encode_q4_0_round(x, type, q, d); });
 }
 Encoded q4_0_search(const std::vector<float>& x, ScaleType type, const Q4Importance* importance = nullptr) {
-  return encode(x.size(), 16, type, [&](auto* q, auto* d) { return encode_q4_0_search(x, importance, type, q, d); });
+  return encode(x.size(), 16, type,
+                [&](auto* q, auto* d) { return encode_q4_0_search(x, importance, type, q, d); });
 }
 
 bool same_bits(float a, float b) { return std::memcmp(&a, &b, 4) == 0; }
@@ -63,7 +64,7 @@ std::vector<float> importance_of(std::size_t n) {
 TEST_CASE("Q8_0 by hand", "[quantize]") {
   std::vector<float> x(32, 0.0f);
   x[0] = 127;
-  x[1] = 0.5f;   // 0.5 + 0.5 cuts to 1
+  x[1] = 0.5f;  // 0.5 + 0.5 cuts to 1
   x[2] = -0.5f;
   x[3] = 0.49f;
   x[4] = -126.6f;
@@ -119,11 +120,11 @@ TEST_CASE("Q8_0 equals the reference, bit for bit", "[quantize]") {
 
 TEST_CASE("Q4_0 round rule by hand", "[quantize]") {
   std::vector<float> x(32, 0.0f);
-  x[5] = -4.0f;  // d = 0.5
-  x[0] = 3.5f;   // 7 + 8.5 = 15.5: level 7
-  x[1] = 3.8f;   // 7.6 + 8.5 = 16.1: at most 15
-  x[2] = 0.25f;  // 0.5 + 8.5 = 9: level 1
-  x[3] = -0.25f; // -0.5 + 8.5 = 8: level 0
+  x[5] = -4.0f;   // d = 0.5
+  x[0] = 3.5f;    // 7 + 8.5 = 15.5: level 7
+  x[1] = 3.8f;    // 7.6 + 8.5 = 16.1: at most 15
+  x[2] = 0.25f;   // 0.5 + 8.5 = 9: level 1
+  x[3] = -0.25f;  // -0.5 + 8.5 = 8: level 0
   x[21] = 1.0f;
   const Encoded block = q4_0_round(x, ScaleType::f32);
   CHECK(block.scale(0, ScaleType::f32) == 0.5f);
@@ -185,7 +186,8 @@ TEST_CASE("Q4_0 equals the reference, bit for bit", "[quantize]") {
           CHECK(equal);
           if (type == ScaleType::f32) CHECK(std::isfinite(fast.scale(b, type)));
         };
-        check(search, reference::q4_0_search(block, weighted ? channels.data() + 32 * b : nullptr, mean_square));
+        check(search,
+              reference::q4_0_search(block, weighted ? channels.data() + 32 * b : nullptr, mean_square));
         if (!weighted) check(round, reference::q4_0_round(block));
       }
     }

@@ -1,7 +1,7 @@
 #pragma once
 
-// The quantization rules once more, written straight from mlb(5) for one block at a time: what the fast encoders
-// are compared with, bit for bit.
+// The quantization rules once more, written straight from mlb(5) for one block at a time: what the fast
+// encoders are compared with, bit for bit.
 
 #include "util/half.hpp"
 

@@ -89,7 +89,8 @@ struct MlbRule {
 /// @return every field, in file order, the padding included: they cover the 256 bytes
 ML_API std::span<const MlbField> mlb_fields();
 
-/// @return every rule of the header, in file order of the fields. A rule holds where its own terms make no sense
+/// @return every rule of the header, in file order of the fields. A rule holds where its own terms make no
+/// sense
 ///         because another one is broken.
 ML_API std::span<const MlbRule> mlb_rules();
 

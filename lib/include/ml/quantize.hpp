@@ -62,7 +62,8 @@ struct QuantizeReport {
   MlbHeader header = {};
   std::vector<QuantizedTensor> tensors = {};  ///< in file order
   std::uint64_t n_bytes = 0;                  ///< of the file
-  std::uint64_t n_weights = 0;                ///< of the source
+  std::uint64_t n_weights = 0;                ///< of the file
+  std::uint64_t source_weights = 0;           ///< fewer than n_weights where zeros were added
   double bits_per_weight = 0;                 ///< bits of all arrays (no header, no padding) over n_weights
   std::uint32_t source_hidden_dim = 0;        ///< differs from header.hidden_dim where zeros were added
   std::uint32_t source_max_seq = 0;
@@ -77,8 +78,9 @@ ML_API Result<QuantizeReport> plan_quantize(const Model& model, const QuantizeOp
 
 /// Writes a model of any origin as a .mlb.
 ///
-/// Query and key rows of a rotate_half model are reordered to interleaved pairs; a hidden_dim that is no multiple
-/// of 32 grows to the next one by zeros. A tensor that is in the wanted encoding already keeps its quants.
+/// Query and key rows of a rotate_half model are reordered to interleaved pairs; a hidden_dim that is no
+/// multiple of 32 grows to the next one by zeros. A tensor that is in the wanted encoding already keeps its
+/// quants.
 ///
 /// @param out     receives the file front to back; the caller commits it
 /// @return        what was written and how far it is from the source
@@ -87,6 +89,7 @@ ML_API Result<QuantizeReport> plan_quantize(const Model& model, const QuantizeOp
 /// @error limit   a scale overflows f16; the message names tensor, row and block
 /// @error io
 /// @cost          memory: a few rows for each thread and the scales of one tensor
-ML_API Result<QuantizeReport> quantize_model(const Model& model, const QuantizeOptions& options, OutputFile& out);
+ML_API Result<QuantizeReport> quantize_model(const Model& model, const QuantizeOptions& options,
+                                             OutputFile& out);
 
 }  // namespace ml

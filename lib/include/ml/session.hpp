@@ -27,6 +27,11 @@ struct SessionOptions {
 /// Receives the logits of one position: vocab floats, valid during the call. Positions come in order.
 using LogitsSink = std::function<void(std::uint32_t position, std::span<const float> logits)>;
 
+/// Whether this version can run a model; Session::create checks it too.
+///
+/// @error unsupported  the model uses a feature that the runtime lacks; the message names field and value
+ML_API Result<void> check_runnable(const ModelDesc& desc);
+
 /// One sequence running through a model: its KV cache and scratch memory. Not thread-safe; use one a sequence.
 class ML_API Session {
  public:

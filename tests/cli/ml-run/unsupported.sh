@@ -3,5 +3,5 @@ story=$ML_TEST_DATA/models/stories260K
 mlb-quant -q "$story" -o story.mlb
 printf '\000\000\110\102' | dd of=story.mlb bs=1 seek=124 conv=notrunc status=none  # attn_softcap = 50
 mlb-info --check story.mlb > /dev/null
-rc=0; ml-run story.mlb --tokens 1 -n 1 || rc=$?
+rc=0; ml-run story.mlb x || rc=$?
 [ $rc -eq 1 ]

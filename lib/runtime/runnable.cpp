@@ -1,4 +1,4 @@
-#include "runtime/supported.hpp"
+#include <ml/session.hpp>
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@ Error unsupported(const char* field, Value value) {
 
 }  // namespace
 
-Result<void> check_supported(const ModelDesc& desc) {
+Result<void> check_runnable(const ModelDesc& desc) {
   if (desc.qkv_bias) return unsupported("qkv_bias", 1);
   if (desc.qk_norm) return unsupported("qk_norm", 1);
   if (desc.post_norms) return unsupported("post_norms", 1);

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+namespace cli {
+
+/// The tokenizer beside a model: model.mlt or tokenizer.json in its folder; for a file also NAME.mlt.
+///
+/// @return  its path, or "" where there is none
+std::string find_tokenizer(const std::string& model);
+
+}  // namespace cli

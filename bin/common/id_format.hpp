@@ -1,0 +1,31 @@
+#pragma once
+
+#include <ml/status.hpp>
+#include <ml/tokenizer.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cli {
+
+/// Token ids as mlt-encode(1) writes them.
+///
+/// @param format  ids: decimal, blanks between, a line; jsonl: {"ids": [...]}, a line; pieces: each token's
+/// bytes in
+///                quotes, a line; u16, u32: raw, little-endian
+/// @error limit   an id that 16 bits do not hold
+ml::Result<std::string> format_ids(std::span<const std::uint32_t> ids, const std::string& format,
+                                   const ml::Tokenizer& tokenizer);
+
+/// The inverse; blanks, commas and newlines separate decimal ids.
+///
+/// @error format  offset is the first wrong byte of `text`
+ml::Result<std::vector<std::uint32_t>> parse_ids(std::string_view text, const std::string& format);
+
+/// @return {"text": ...} and a newline
+std::string json_text_line(const std::string& text);
+
+}  // namespace cli

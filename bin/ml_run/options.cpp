@@ -1,0 +1,51 @@
+#include "ml_run/options.hpp"
+
+#include <map>
+
+namespace cli {
+
+void declare_run_options(Tool& tool, RunOptions& options) {
+  CLI::App& app = tool.app();
+  app.add_option("MODEL", options.model, "a .mlb file or a model folder; - is standard input")->required();
+  app.add_option("PROMPT", options.prompt, "the prompt; standard input when none is given");
+  app.add_option("-p,--prompt-file", options.prompt_file, "read the prompt from this file");
+  app.add_option("-m,--tokenizer", options.tokenizer,
+                 "a .mlt or tokenizer.json (default: the one beside the model)");
+  app.add_option("--tokens", options.tokens, "prompt as token ids, separated by commas")->delimiter(',');
+  app.add_option("-n,--n-predict", options.n, "tokens to write at most")->capture_default_str();
+  app.add_option("-c,--ctx", options.ctx, "positions of context (default: as many as needed)");
+  app.add_option("-b,--batch", options.batch, "prompt tokens a pass; changes no bit")
+      ->check(CLI::Range(1u, 1u << 24))
+      ->capture_default_str();
+  app.add_option("--temp", options.sampling.temperature, "temperature; 0 takes the likeliest token")
+      ->capture_default_str();
+  app.add_option("--top-k", options.sampling.top_k, "draw from the K likeliest tokens; 0: all")
+      ->capture_default_str();
+  app.add_option("--top-p", options.sampling.top_p, "draw from the smallest set of this probability")
+      ->capture_default_str();
+  app.add_option("--min-p", options.sampling.min_p,
+                 "drop tokens below this share of the best one's probability")
+      ->capture_default_str();
+  app.add_option("--repeat-penalty", options.sampling.repeat_penalty,
+                 "make the last 64 tokens less likely; 1: off")
+      ->capture_default_str();
+  app.add_option("--seed", options.sampling.seed, "seed of the drawing")->capture_default_str();
+  app.add_option("--acts", options.activations, "activations of quantized matrices: q8 or f32")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, ml::Activations>{
+          {"q8", ml::Activations::q8}, {"f32", ml::Activations::f32}}));
+  app.add_option("--kv", options.kv, "KV cache: f16 or f32 (default: f16; f32 with --acts f32)")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, ml::KvType>{{"f16", ml::KvType::f16}, {"f32", ml::KvType::f32}}));
+  app.add_flag("--ids", options.ids, "print token ids instead of text");
+  app.add_flag("--echo", options.echo, "print the prompt first");
+  app.add_option("--logits", options.logits,
+                 "write the logits of every prompt position to this file (float32)");
+  app.add_flag("--digest", options.digest, "print XXH3-128 of the prompt's and each step's logits on stderr");
+  app.add_flag("--stats", options.stats, "print speeds and memory on stderr");
+  app.add_flag("--trust", options.trust, "skip the pass over the quants of a file that was checked before");
+  tool.add_threads();
+  tool.add_target();
+  tool.add_force();
+}
+
+}  // namespace cli

@@ -1,0 +1,39 @@
+#pragma once
+
+#include "common/tool.hpp"
+
+#include <ml/sampling.hpp>
+#include <ml/session.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cli {
+
+/// What the command line of ml-run says.
+struct RunOptions {
+  std::string model;
+  std::vector<std::string> prompt;
+  std::string prompt_file;
+  std::string tokenizer;
+  std::vector<std::uint32_t> tokens;
+  std::uint32_t n = 256;
+  std::uint32_t ctx = 0;
+  std::uint32_t batch = 512;
+  ml::SamplingOptions sampling;
+  ml::Activations activations = ml::Activations::q8;
+  std::optional<ml::KvType> kv;
+  std::string logits;
+  bool ids = false;
+  bool echo = false;
+  bool digest = false;
+  bool stats = false;
+  bool trust = false;
+};
+
+/// Adds the options of ml-run to its table.
+void declare_run_options(Tool& tool, RunOptions& options);
+
+}  // namespace cli

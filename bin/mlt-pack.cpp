@@ -1,0 +1,60 @@
+// Turns a tokenizer.json into a .mlt.
+
+#include "common/tool.hpp"
+
+#include <ml/output.hpp>
+#include <ml/tokenizer.hpp>
+
+#include <filesystem>
+
+namespace {
+
+struct Options {
+  std::string input;
+  std::string output = "-";
+  ml::PackOptions pack;
+};
+
+void add_options(cli::Tool& tool, Options& options) {
+  auto& app = tool.app();
+  app.add_option("INPUT", options.input,
+                 "A tokenizer.json, a folder that holds one, or a .mlt; - is standard input")
+      ->required();
+  app.add_option("-o,--output", options.output, "Where the .mlt goes; default: standard output")
+      ->type_name("FILE");
+  app.add_flag("--lossy", options.pack.lossy,
+               "Accept what a .mlt cannot say where that changes rare inputs only");
+  app.add_flag("--strict", options.pack.strict, "Refuse what needs an extension flag");
+  app.add_option("--max-vocab", options.pack.max_vocab,
+                 "Drop the added tokens from id N on, as a model of N tokens needs")
+      ->type_name("N");
+  tool.add_force();
+}
+
+// All files that the input is read from: writing over one of them is refused.
+std::vector<std::string> input_files(const std::string& input) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(input, ignored)) return {input};
+  return {(std::filesystem::path(input) / "tokenizer.json").string()};
+}
+
+void pack(cli::Tool& tool, const Options& options) {
+  const auto packed = ml::pack_tokenizer(options.input, options.pack);
+  if (!packed) return tool.fail(ml::with_path(packed.error(), options.input));
+  for (const std::string& note : packed->notes) tool.note(options.input + ": " + note);
+  auto file =
+      ml::OutputFile::create(options.output, {.force = tool.force(), .inputs = input_files(options.input)});
+  if (!file) return tool.fail(file.error());
+  if (const auto written = file->write(packed->bytes); !written) return tool.fail(written.error());
+  if (const auto done = file->commit(); !done) return tool.fail(done.error());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  cli::Tool tool("mlt-pack", "Turns a tokenizer.json into a .mlt tokenizer.",
+                 "mlt-pack tokenizer.json -o model.mlt");
+  Options options;
+  add_options(tool, options);
+  return tool.main(argc, argv, [&] { pack(tool, options); });
+}

@@ -1,0 +1,193 @@
+#include "catch.hpp"
+#include "data.hpp"
+
+#include "formats/mlt.hpp"
+#include "util/bytes.hpp"
+
+using ml::MltContents;
+using ml::Status;
+using ml::TokenAttr;
+using ml::TokenizerKind;
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+MltContents byte_level() {
+  MltContents contents;
+  for (const char* text : {"a", "b", "ab", "", "abab"}) contents.tokens.push_back(TokenAttr::normal, text);
+  contents.tokens.push_back(TokenAttr::added, "<s>");
+  contents.merges = {{0, 1, 2}, {2, 2, 4}};
+  contents.bos = 5;
+  contents.flags = ml::kMltBos;
+  return contents;
+}
+
+MltContents sentencepiece() {
+  MltContents contents;
+  contents.kind = TokenizerKind::sentencepiece;
+  for (const char* text : {"\xE2\x96\x81", "a",
+                           "\xE2\x96\x81"
+                           "a"})
+    contents.tokens.push_back(TokenAttr::normal, text);
+  contents.tokens.push_back(TokenAttr::byte, "\n");
+  contents.tokens.push_back(TokenAttr::byte, "\xFF");
+  contents.merges = {{0, 1, 2}};
+  return contents;
+}
+
+Bytes written(const MltContents& contents) {
+  auto bytes = ml::write_mlt(contents);
+  if (!bytes) FAIL(ml::describe(bytes.error()));
+  return *bytes;
+}
+
+template <class T>
+Bytes with(Bytes bytes, std::size_t offset, T value) {
+  ml::store_le(bytes.data() + offset, value);
+  return bytes;
+}
+
+void check_refused(const Bytes& bytes, std::uint64_t offset, const std::string& word) {
+  const auto contents = ml::read_mlt(bytes);
+  REQUIRE_FALSE(contents);
+  CHECK(contents.error().status == Status::format);
+  INFO(ml::describe(contents.error()));
+  CHECK(contents.error().offset == offset);
+  CHECK(contents.error().message.find(word) != std::string::npos);
+}
+
+// Success, or one line with an offset inside the file.
+void check_clear(const Bytes& bytes) {
+  const auto contents = ml::read_mlt(bytes);
+  if (contents) return;
+  CHECK(contents.error().status == Status::format);
+  CHECK(contents.error().offset.value_or(UINT64_MAX) <= bytes.size());
+  CHECK_FALSE(contents.error().message.empty());
+  CHECK(contents.error().message.find('\n') == std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("a .mlt comes back as it was written", "[mlt]") {
+  for (const MltContents& source : {byte_level(), sentencepiece()}) {
+    const Bytes bytes = written(source);
+    const auto contents = ml::read_mlt(bytes);
+    REQUIRE(contents);
+    CHECK(contents->kind == source.kind);
+    CHECK(contents->flags == source.flags);
+    CHECK(contents->bos == source.bos);
+    CHECK(contents->eos == -1);
+    REQUIRE(contents->tokens.size() == source.tokens.size());
+    for (std::uint32_t id = 0; id < source.tokens.size(); ++id) {
+      CHECK(contents->tokens.attr(id) == source.tokens.attr(id));
+      CHECK(contents->tokens.bytes(id) == source.tokens.bytes(id));
+    }
+    REQUIRE(contents->merges.size() == source.merges.size());
+    CHECK(contents->merges.back().merged == source.merges.back().merged);
+    CHECK(written(*contents) == bytes);
+  }
+}
+
+TEST_CASE("a .mlt's header is checked field by field", "[mlt]") {
+  const Bytes good = written(byte_level());
+  check_refused({}, 0, "empty");
+  check_refused(with(good, 0, 'X'), 0, "magic");
+  check_refused(with(good, 4, 2), 4, "version is 2");
+  check_refused(with(good, 8, 0), 8, "kind is 0");
+  check_refused(with(good, 8, 3), 8, "kind is 3");
+  check_refused(with(good, 12, 0), 12, "n_vocab is 0");
+  check_refused(with(good, 12, (1u << 24) + 1), 12, "n_vocab is 16777217");
+  check_refused(with(good, 12, 1u << 24), 12, "too many tokens");
+  check_refused(with(good, 16, UINT32_MAX), 16, "too many rules");
+  check_refused(with(good, 20, 6), 20, "bos is 6");
+  check_refused(with(good, 20, -2), 20, "bos is -2");
+  check_refused(with(good, 20, -1), 20, "where flag 1 prepends it");
+  check_refused(with(good, 24, INT32_MIN), 24, "eos is -2147483648");
+}
+
+TEST_CASE("flags of a .mlt are known, fit its kind and each other", "[mlt]") {
+  const Bytes kind1 = written(sentencepiece());
+  const Bytes kind2 = written(byte_level());
+  for (const std::uint32_t flags :
+       {0u, 1u, 2u, 8u, 16u, 24u, 32u, 64u, 96u, 128u, 144u, 131072u, 262144u, 127u - 36 - 16}) {
+    CHECK(ml::read_mlt(with(kind2, 28, flags)));
+  }
+  for (const std::uint32_t flags : {0u, 2u, 4u, 65536u}) CHECK(ml::read_mlt(with(kind1, 28, flags)));
+  for (const std::uint32_t flags : {8u, 16u, 32u, 64u, 128u, 131072u, 262144u}) {
+    check_refused(with(kind1, 28, flags), 28, "which kind 1 does not have");
+  }
+  for (const std::uint32_t flags : {4u, 65536u})
+    check_refused(with(kind2, 28, flags), 28, "which kind 2 does not have");
+  for (const std::uint32_t flags : {48u, 160u, 32u + 131072, 16u + 131072, 262144u + 64, 131072u + 262144}) {
+    check_refused(with(kind2, 28, flags), 28, "excludes");
+  }
+  check_refused(with(kind1, 28, 4u + 65536), 28, "excludes");
+  for (int bit = 0; bit < 32; ++bit) {
+    const bool known = bit < 8 || (bit >= 16 && bit <= 18);
+    if (!known) check_refused(with(kind2, 28, 1u << bit), 28, "unknown bit");
+  }
+  CHECK(ml::tokenizer_flag_names(1 | 4 | 65536) ==
+        std::vector<std::string>{"bos", "prefix_first", "no_prefix"});
+}
+
+TEST_CASE("tokens of a .mlt are checked one by one", "[mlt]") {
+  const Bytes kind1 = written(sentencepiece());
+  const Bytes kind2 = written(byte_level());
+  const std::size_t first = 32;
+  check_refused(with(kind2, first, std::uint8_t(3)), first, "token 0: attr is 3");
+  check_refused(with(kind2, first, std::uint8_t(2)), first, "kind 2 does not have");
+  check_refused(with(kind2, first + 1, 1u << 31), first + 1, "token 0: len is 2147483648");
+  // Token 3 is a hole behind a, b and ab.
+  check_refused(with(kind2, first + 6 + 6 + 7, std::uint8_t(1)), first + 20, "added token has no bytes");
+  check_refused(with(kind1, first, std::uint8_t(2)), first + 1, "has 3 bytes, must have one");
+  check_refused(with(kind1, first + 6, std::uint8_t(0xFF)), first + 5, "must be UTF-8");
+  const std::size_t last_byte = first + 8 + 6 + 9 + 6 + 5;
+  check_refused(with(kind1, last_byte, '\n'), last_byte, "second token of byte 0x0a");
+}
+
+TEST_CASE("merge rules of a .mlt are checked one by one", "[mlt]") {
+  const Bytes good = written(byte_level());
+  const std::size_t last = good.size() - 12;
+  check_refused(with(good, last, 6u), last, "merge 1: left is 6");
+  check_refused(with(good, last + 4, UINT32_MAX), last + 4, "merge 1: right is 4294967295");
+  check_refused(with(good, last + 8, 6u), last + 8, "merge 1: merged is 6");
+  check_refused(with(good, last, 3u), last, "a token without bytes");
+  check_refused(with(good, last + 8, 2u), last + 8, "joined");
+  check_refused(with(good, last, 0u), last + 8, "joined");
+  Bytes longer = good;
+  longer.push_back({});
+  check_refused(longer, good.size(), "1 bytes after the last merge rule");
+}
+
+TEST_CASE("a writer refuses what a reader would", "[mlt]") {
+  MltContents contents = byte_level();
+  contents.merges[0].merged = 4;
+  CHECK_FALSE(ml::write_mlt(contents));
+  contents = byte_level();
+  contents.flags = 4;
+  CHECK_FALSE(ml::write_mlt(contents));
+  contents = byte_level();
+  contents.tokens.push_back(TokenAttr::byte, "x");
+  CHECK_FALSE(ml::write_mlt(contents));
+  CHECK_FALSE(ml::write_mlt(MltContents()));
+}
+
+TEST_CASE("every truncation of a .mlt is refused", "[mlt]") {
+  for (const Bytes& good : {written(byte_level()), written(sentencepiece())}) {
+    for (std::size_t n = 0; n < good.size(); ++n) {
+      const Bytes cut(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(n));
+      CHECK_FALSE(ml::read_mlt(cut));
+      check_clear(cut);
+    }
+  }
+}
+
+TEST_CASE("every byte of a .mlt set to odd values is read or refused clearly", "[mlt]") {
+  for (const Bytes& good : {written(byte_level()), written(sentencepiece())}) {
+    for (std::size_t at = 0; at < good.size(); ++at) {
+      for (const int value : {0, 1, 2, 127, 128, 255})
+        check_clear(with(good, at, static_cast<std::uint8_t>(value)));
+    }
+  }
+}

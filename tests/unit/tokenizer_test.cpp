@@ -1,0 +1,213 @@
+#include "catch.hpp"
+#include "data.hpp"
+
+#include <ml/tokenizer.hpp>
+
+#include "tokenizer/nfc.hpp"
+#include "util/utf8.hpp"
+
+#include <random>
+#include <thread>
+
+// Cases in which tokenizers have gone wrong; ids are those of the `tokenizers` library.
+
+namespace {
+
+using Ids = std::vector<std::uint32_t>;
+
+ml::Tokenizer open(const std::string& path) {
+  auto tokenizer = ml::Tokenizer::open(path);
+  if (!tokenizer) FAIL(ml::describe(tokenizer.error()));
+  return std::move(*tokenizer);
+}
+
+ml::Tokenizer shipped(const std::string& name) {
+  return open(data_path("tokenizers/" + name + "/tokenizer.json"));
+}
+
+struct Case {
+  std::string text;
+  Ids ids;
+};
+
+void check_corpus(const std::string& name, const std::vector<Case>& cases) {
+  const std::string path = corpus_path("tokenizers/real/" + name + "/tokenizer.json");
+  if (path.empty()) return;
+  const ml::Tokenizer tokenizer = open(path);
+  for (const Case& c : cases) {
+    INFO(name << ": " << c.text);
+    CHECK(tokenizer.encode(c.text, {.bos = false}) == c.ids);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("texts that other tokenizers got wrong", "[tokenizer]") {
+  check_corpus("llama3", {{"What is 3333+777?", {3923, 374, 220, 8765, 18, 10, 15831, 30}},
+                          {" Việt", {101798}},
+                          {"a\u2003b \u2009c", {64, 116503, 65, 220, 105584, 66}},
+                          {"\u2029 \uA3E4", {378, 102, 8790, 237, 97}},
+                          {".:.:", {100421}},
+                          {"! ! !", {0, 758, 758}}});
+  check_corpus("llama2", {{"a:<s>->", {263, 29901, 1, 1599}},
+                          {" Hello", {29871, 15043}},
+                          {"This is 🦙.cpp", {910, 338, 29871, 243, 162, 169, 156, 29889, 8223}},
+                          {"you…\u00A0\u00A0", {366, 30098, 8655}},
+                          {"깰", {29871, 237, 188, 179}}});
+  check_corpus("gemma3", {{"<pad>text<eos>", {0, 1005, 1}},
+                          {"\t\t\t\t\t\ttest", {255973, 2181}},
+                          {"a  b and    c", {236746, 138, 236763, 532, 140, 236755}},
+                          {"잠 깰 수", {241260, 236743, 472, 423, 414, 7344}}});
+  check_corpus("qwen3", {{"!\u0085", {0, 126, 227}},
+                         {"<think>\nhi</think>", {151667, 198, 6023, 151668}},
+                         {"a\u08D0\u0301", {64, 156, 96, 238, 53839}}});
+  check_corpus("deepseek_v3", {{"a \U0001FAE8", {67, 7351, 107, 104}}});
+}
+
+TEST_CASE("bytes without a token vanish", "[tokenizer]") {
+  const ml::Tokenizer smollm = shipped("smollm");
+  CHECK(smollm.encode("x\x04y") == Ids{104, 105});
+  CHECK(smollm.encode("\U00040000") == Ids{218, 218, 218});
+}
+
+TEST_CASE("the leftmost, then the longest added token wins", "[tokenizer]") {
+  const ml::Tokenizer tokenizer = shipped("l3_overlap_added");
+  CHECK(tokenizer.encode("<a>b<a><a>xyzw  ") == Ids{1757, 1759, 1761, 86, 1760});
+  CHECK(tokenizer.encode("xyz", {.added = false}) != Ids{1761});
+  CHECK(tokenizer.find_added("<a><a>") == 1759u);
+  CHECK_FALSE(tokenizer.find_added("<a"));
+  CHECK_FALSE(tokenizer.find_added(""));
+}
+
+TEST_CASE("a trained model's tokenizer", "[tokenizer]") {
+  const ml::Tokenizer tokenizer = open(data_path("models/stories260K"));
+  const Ids ids = {1, 403, 407, 261, 378};
+  CHECK(tokenizer.encode("Once upon a time") == ids);
+  CHECK(tokenizer.decode(Ids(ids.begin() + 1, ids.end())) == "Once upon a time");
+  CHECK(tokenizer.bos() == 1u);
+  CHECK(tokenizer.eos() == 2u);
+  CHECK(tokenizer.encode("", {.bos = true}) == Ids{1});
+  CHECK(tokenizer.encode("", {.bos = false}).empty());
+  CHECK(tokenizer.attr(2) == ml::TokenAttr::added);
+  CHECK(tokenizer.piece(1) == "<s>");
+  CHECK(tokenizer.piece(99999).empty());
+}
+
+TEST_CASE("a prefix space is of the text only where the text has one", "[tokenizer]") {
+  const auto packed = ml::pack_tokenizer(data_path("tokenizers/sp_legacy/tokenizer.json"));
+  REQUIRE(packed);
+  auto bytes = packed->bytes;
+  const auto with_flags = [&](std::uint8_t flags) {
+    bytes[28] = std::byte{flags};
+    auto tokenizer = ml::Tokenizer::from_bytes(bytes);
+    REQUIRE(tokenizer);
+    return *tokenizer;
+  };
+  const ml::Tokenizer legacy = with_flags(0), first = with_flags(4);
+  CHECK(first.encode(" hello") == first.encode("hello"));
+  CHECK(first.encode("\u2581hello") == first.encode("hello"));
+  CHECK(legacy.encode(" hello").size() >= legacy.encode("hello").size());
+  CHECK(legacy.encode(" hello") != legacy.encode("hello"));
+  // Behind an added token only the legacy rule adds one.
+  Ids behind = legacy.encode("hello");
+  behind.insert(behind.begin(), 1, 1);
+  CHECK(legacy.encode("<s>hello") == behind);
+  CHECK(first.encode("<s> hello") == behind);
+  CHECK(first.encode("<s>hello") != behind);
+  CHECK(legacy.decode(legacy.encode("  two")) == "  two");
+  CHECK(legacy.decode(legacy.encode(" a b ")) == " a b ");
+}
+
+TEST_CASE("bytes that are not UTF-8 encode as U+FFFD", "[tokenizer]") {
+  const ml::Tokenizer tokenizer = shipped("l3_bos");
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"a\xFF\x62", "a\uFFFD\x62"},
+      {"\xC3", "\uFFFD"},
+      {"\xE2\x96", "\uFFFD"},
+      {"\xE2\x96 x", "\uFFFD x"},
+      {"\xF0\x9F\x98", "\uFFFD"},
+      {"\xF0\x9F\x98 \x80", "\uFFFD \uFFFD"},
+      {"\xED\xA0\x80", "\uFFFD\uFFFD\uFFFD"},
+      {"\xC0\xAF", "\uFFFD\uFFFD"},
+      {"\xE0\x80\xAF", "\uFFFD\uFFFD\uFFFD"},
+      {"\xF4\x90\x80\x80", "\uFFFD\uFFFD\uFFFD\uFFFD"},
+      {std::string("\0x", 2), std::string("\0x", 2)}};
+  for (const auto& [bytes, text] : rows) CHECK(tokenizer.encode(bytes) == tokenizer.encode(text));
+  CHECK(ml::find_invalid_utf8("12345678901\xC3 ") == 11u);
+  CHECK_FALSE(ml::find_invalid_utf8("12345678901é"));
+}
+
+TEST_CASE("a stream never ends inside a character", "[tokenizer]") {
+  for (const char* name : {"l3_bos", "sp_legacy", "gpt2"}) {
+    const ml::Tokenizer tokenizer = shipped(name);
+    std::mt19937 random(7);
+    for (int round = 0; round < 300; ++round) {
+      Ids ids(random() % 40);
+      for (std::uint32_t& id : ids) id = static_cast<std::uint32_t>(random() % (tokenizer.n_vocab() + 2));
+      // Byte tokens are few: draw them more often.
+      for (std::uint32_t& id : ids) {
+        if (random() % 2 == 0) id %= 260;
+      }
+      ml::StreamDecoder stream(tokenizer);
+      std::string joined;
+      for (std::size_t at = 0; at < ids.size();) {
+        const std::size_t n = std::min<std::size_t>(random() % 4, ids.size() - at);
+        const std::string piece = stream.push(std::span(ids).subspan(at, n));
+        CHECK_FALSE(ml::find_invalid_utf8(piece));
+        joined += piece;
+        at += n;
+      }
+      joined += stream.finish();
+      CHECK(joined == tokenizer.decode(ids));
+      CHECK_FALSE(ml::find_invalid_utf8(joined));
+      CHECK(stream.finish().empty());
+    }
+  }
+}
+
+TEST_CASE("long words take no quadratic time", "[tokenizer]") {
+  std::mt19937 random(3);
+  std::string letters(1 << 20, 'a');
+  for (char& c : letters) c = static_cast<char>('a' + random() % 26);
+  for (const char* name : {"gpt2", "sp_legacy", "l3_nfc"}) {
+    const ml::Tokenizer tokenizer = shipped(name);
+    for (const std::string& text : {std::string(5000000, 'a'), letters, std::string(1000000, '^'),
+                                    std::string(1000000, ' '), std::string(1000000, '\n')}) {
+      const Ids ids = tokenizer.encode(text, {.bos = false});
+      CHECK(tokenizer.decode(ids) == text);
+    }
+  }
+}
+
+TEST_CASE("a constant tokenizer serves many threads", "[tokenizer]") {
+  const ml::Tokenizer tokenizer = shipped("gpt2");
+  const std::string text = read_file(data_path("README.md"));
+  const Ids ids = tokenizer.encode(text);
+  std::vector<std::thread> threads;
+  std::array<bool, 4> same = {};
+  for (std::size_t i = 0; i < same.size(); ++i) {
+    threads.emplace_back([&, i] {
+      same[i] = true;
+      for (int round = 0; round < 20; ++round) same[i] = same[i] && tokenizer.encode(text) == ids;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(same == std::array<bool, 4>{true, true, true, true});
+}
+
+TEST_CASE("normal form C", "[tokenizer]") {
+  const std::vector<std::pair<std::string, std::string>> rows = {{"plain", "plain"},
+                                                                 {"e\u0301", "é"},
+                                                                 {"xe\u0301y", "xéy"},
+                                                                 {"\u0301", "\u0301"},
+                                                                 {"e\u0301\u0323", "\u1EB9\u0301"},
+                                                                 {"\u1112\u1161\u11AB", "한"},
+                                                                 {"\uAC00\u11A8", "각"},
+                                                                 {"\u212B", "\u00C5"},
+                                                                 {"\u0344", "\u0308\u0301"},
+                                                                 {"\u0958", "\u0915\u093C"},
+                                                                 {"a\u08D0\u0301", "a\u08D0\u0301"},
+                                                                 {"é\u0323 e\u0301", "\u1EB9\u0301 é"}};
+  std::string scratch;
+  for (const auto& [text, form] : rows) CHECK(ml::normalize_nfc(text, scratch) == form);
+}
