@@ -22,6 +22,8 @@ class Config {
   /// @error format  not a JSON object
   static Result<Config> parse(std::string_view text, std::string path);
 
+  /// True for an object without keys.
+  bool empty() const { return object_->empty(); }
   bool has(std::string_view key) const { return find(key).value != nullptr; }
 
   /// True where the key is there with the value null.

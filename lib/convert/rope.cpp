@@ -73,7 +73,7 @@ Result<RopeDesc> read_rope(const Config& config, float default_theta, std::uint3
   rope.rot_dim = head_dim;
   ML_TRY(rope.theta, config.positive("rope_theta", default_theta));
   ML_TRY(std::optional<Config> scaling, config.object("rope_scaling"));
-  if (!scaling) {
+  if (!scaling || scaling->empty()) {
     ML_TRY(scaling, config.object("rope_parameters"));
   }
   if (!scaling) return rope;

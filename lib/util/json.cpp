@@ -49,9 +49,7 @@ Result<json> parse_json(std::string_view text) {
         }
         break;
       case json::parse_event_t::object_end:
-      case json::parse_event_t::array_end:
-        keys.pop_back();
-        break;
+      case json::parse_event_t::array_end: keys.pop_back(); break;
       case json::parse_event_t::key: {
         const auto& key = parsed.get_ref<const std::string&>();
         if (!keys.back().insert(key).second) {
@@ -61,8 +59,7 @@ Result<json> parse_json(std::string_view text) {
         }
         break;
       }
-      case json::parse_event_t::value:
-        break;
+      case json::parse_event_t::value: break;
     }
     return true;
   };

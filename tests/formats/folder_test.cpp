@@ -244,3 +244,34 @@ TEST_CASE("without an index there must be one safetensors file", "[formats]") {
   folder.write("model.safetensors", "");
   CHECK(open_it() == folder.file("model.safetensors") + ": file is empty (ML_E_FORMAT, offset 0)");
 }
+
+TEST_CASE("no changed byte of config.json or of the index does more than one clear error", "[formats]") {
+  const TempFolder folder;
+  TinyCheckpoint checkpoint;
+  checkpoint.config["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", 4.0}, {"beta_fast", 32}};
+  checkpoint.config["text_config"] = {{"rope_theta", 10000.0}};
+  checkpoint.write(folder);
+  json index;
+  for (const auto& [name, entry] : checkpoint.tensors) index["weight_map"][name] = "model.safetensors";
+  folder.write("model.safetensors.index.json", index.dump());
+  REQUIRE(open_folder(folder.path(), {}));
+
+  const auto try_bytes = [&](const std::string& name, const std::string& text) {
+    folder.write(name, text);
+    const auto model = open_folder(folder.path(), {});
+    if (!model) CHECK_FALSE(model.error().message.empty());
+  };
+  for (const auto& [name, step] :
+       {std::pair<std::string, std::size_t>{"config.json", 1}, {"model.safetensors.index.json", 13}}) {
+    const std::string good = read_file(folder.file(name));
+    for (std::size_t at = 0; at < good.size(); at += step) {
+      try_bytes(name, good.substr(0, at));
+      for (const char byte : {'\0', '\xff', '"', '9', '-', '}'}) {
+        std::string bad = good;
+        bad[at] = byte;
+        try_bytes(name, bad);
+      }
+    }
+    folder.write(name, good);
+  }
+}

@@ -69,6 +69,7 @@ TEST_CASE("RoPE is read in every spelling", "[convert]") {
       {{{"rope_parameters", {{"rope_theta", 1e6}, {"rope_type", "default"}}}}, {.theta = 1e6f}},
       {{{"rope_theta", 5}, {"rope_parameters", {{"rope_theta", 7}}}}, {.theta = 7}},
       {{{"rope_theta", 5}, {"rope_scaling", {{"type", "default"}}}}, {.theta = 5}},
+      {{{"rope_scaling", json::object()}, {"rope_parameters", {{"rope_theta", 7}}}}, {.theta = 7}},
       {{{"rope_scaling", {{"type", "linear"}, {"factor", 4.0}}}}, {.type = RopeType::linear, .factor = 4}},
       {{{"rope_scaling", {{"rope_type", "linear"}, {"type", "dynamic"}, {"factor", 4}}}},
        {.type = RopeType::linear, .factor = 4}},
