@@ -1,6 +1,7 @@
 #include "tokenizer/bpe.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace ml {
 
@@ -25,20 +26,23 @@ void BpeMerger::merge(const MergeTable& table, std::vector<std::uint32_t>& symbo
 }
 
 void BpeMerger::merge_short(const MergeTable& table, std::vector<std::uint32_t>& symbols) {
-  rules_.clear();
-  for (std::size_t i = 0; i + 1 < symbols.size(); ++i)
-    rules_.push_back(table.find(symbols[i], symbols[i + 1]));
-  while (!rules_.empty()) {
-    const auto lowest = std::min_element(rules_.begin(), rules_.end(),
-                                         [](const auto& a, const auto& b) { return a.rank < b.rank; });
-    if (lowest->rank == MergeTable::kNoRank) return;
-    const auto at = static_cast<std::size_t>(lowest - rules_.begin());
-    symbols[at] = lowest->merged;
-    symbols.erase(symbols.begin() + static_cast<std::ptrdiff_t>(at) + 1);
-    rules_.erase(lowest);
-    if (at > 0) rules_[at - 1] = table.find(symbols[at - 1], symbols[at]);
-    if (at < rules_.size()) rules_[at] = table.find(symbols[at], symbols[at + 1]);
+  std::array<MergeTable::Rule, kShort> rules;  // of each symbol with the next
+  std::size_t n = symbols.size();
+  for (std::size_t i = 0; i + 1 < n; ++i) rules[i] = table.find(symbols[i], symbols[i + 1]);
+  while (n > 1) {
+    std::size_t best = 0;
+    for (std::size_t i = 1; i + 1 < n; ++i) {
+      if (rules[i].rank < rules[best].rank) best = i;
+    }
+    if (rules[best].rank == MergeTable::kNoRank) break;
+    symbols[best] = rules[best].merged;
+    --n;
+    for (std::size_t i = best + 1; i < n; ++i) symbols[i] = symbols[i + 1];
+    for (std::size_t i = best; i + 1 < n; ++i) rules[i] = rules[i + 1];
+    if (best > 0) rules[best - 1] = table.find(symbols[best - 1], symbols[best]);
+    if (best + 1 < n) rules[best] = table.find(symbols[best], symbols[best + 1]);
   }
+  symbols.resize(n);
 }
 
 void BpeMerger::merge_long(const MergeTable& table, std::vector<std::uint32_t>& symbols) {

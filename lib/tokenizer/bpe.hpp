@@ -33,7 +33,6 @@ class BpeMerger {
   void merge_short(const MergeTable& table, std::vector<std::uint32_t>& symbols);
   void merge_long(const MergeTable& table, std::vector<std::uint32_t>& symbols);
 
-  std::vector<MergeTable::Rule> rules_;
   std::vector<Candidate> heap_;
   std::vector<Link> links_;
 };

@@ -24,7 +24,7 @@ struct StreamDecoder::Impl {
     if (id >= contents.tokens.size()) return;
     const std::string_view bytes = contents.tokens.bytes(id);
     if (contents.kind == TokenizerKind::byte_level) {
-      push_bytes(bytes, out);
+      pending += bytes;
     } else if (contents.tokens.attr(id) == TokenAttr::byte) {
       pending += bytes;
     } else if (!bytes.empty()) {
@@ -34,8 +34,7 @@ struct StreamDecoder::Impl {
   }
 
   // Kind 2: the joined bytes, U+FFFD for each maximal invalid part. `pending` is the start of a character.
-  void push_bytes(std::string_view bytes, std::string& out) {
-    pending += bytes;
+  void take_characters(std::string& out) {
     std::string_view rest = pending;
     while (!rest.empty()) {
       const std::size_t valid = find_invalid_utf8_byte(rest).value_or(rest.size());
@@ -104,6 +103,7 @@ StreamDecoder::~StreamDecoder() = default;
 std::string StreamDecoder::push(std::span<const std::uint32_t> ids) {
   std::string out;
   for (const std::uint32_t id : ids) impl_->push(id, out);
+  if (impl_->contents.kind == TokenizerKind::byte_level) impl_->take_characters(out);
   return out;
 }
 

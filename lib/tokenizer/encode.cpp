@@ -63,6 +63,7 @@ class Encoder {
   void encode_byte_level(std::string_view gap) {
     const char* at = gap.data();
     const char* const end = at + gap.size();
+    limit_ = end;
     while (at != end) {
       const char* const stretch = impl_.pre_tokenizer.stretch ? impl_.pre_tokenizer.stretch(at, end) : end;
       while (at != stretch) {
@@ -90,9 +91,10 @@ class Encoder {
 
   void encode_words(std::string_view text) {
     if (flags_ & kMltIgnoreMerges) {
-      const auto whole = impl_.whole_pieces.find(text);
-      if (whole != impl_.whole_pieces.end()) return out_.push_back(whole->second);
+      const std::uint32_t whole = impl_.whole_pieces.find(impl_.contents.tokens, text);
+      if (whole != PieceTable::kNone) return out_.push_back(whole);
     }
+    limit_ = text.data() + text.size();
     std::size_t begin = 0;
     for (std::size_t at = text.find(kSpaceMark, 1); at != std::string_view::npos;
          at = text.find(kSpaceMark, at + 3)) {
@@ -105,23 +107,37 @@ class Encoder {
   }
 
   void encode_piece(std::string_view piece) {
-    if (piece.size() > PieceCache::kMaxBytes) return encode_uncached(piece);
-    const PieceCache::Key key = PieceCache::key_of(piece);
+    if (piece.size() > PieceCache::kMaxBytes) return encode_long(piece);
+    const PieceCache::Key key = PieceCache::key_of(piece, limit_);
     const auto known = scratch_.cache.find(key);
+    if (!known.empty()) {
+      for (const std::uint32_t id : known) out_.push_back(id);
+      return;
+    }
+    const std::size_t before = out_.size();
+    encode_long(piece);
+    scratch_.cache.insert(key, std::span(out_).subspan(before));
+  }
+
+  // A piece that PieceCache does not hold: too long, of too many tokens, or new.
+  void encode_long(std::string_view piece) {
+    if (piece.size() > LongPieceCache::kMaxBytes) return encode_uncached(piece);
+    const LongPieceCache::Hash hash = LongPieceCache::hash_of(piece);
+    const auto known = scratch_.long_cache.find(piece, hash);
     if (!known.empty()) {
       out_.insert(out_.end(), known.begin(), known.end());
       return;
     }
     const std::size_t before = out_.size();
     encode_uncached(piece);
-    scratch_.cache.insert(key, std::span(out_).subspan(before));
+    scratch_.long_cache.insert(piece, hash, std::span(out_).subspan(before));
   }
 
   void encode_uncached(std::string_view piece) {
     const bool byte_level = impl_.contents.kind == TokenizerKind::byte_level;
     if (byte_level && (flags_ & kMltIgnoreMerges)) {
-      const auto whole = impl_.whole_pieces.find(piece);
-      if (whole != impl_.whole_pieces.end()) return out_.push_back(whole->second);
+      const std::uint32_t whole = impl_.whole_pieces.find(impl_.contents.tokens, piece);
+      if (whole != PieceTable::kNone) return out_.push_back(whole);
     }
     std::vector<std::uint32_t>& symbols = scratch_.symbols;
     symbols.clear();
@@ -156,6 +172,7 @@ class Encoder {
   EncodeScratch& scratch_;
   std::vector<std::uint32_t>& out_;
   std::uint32_t flags_;
+  const char* limit_ = nullptr;  // the end of the text that holds the pieces
 };
 
 std::vector<std::uint32_t> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {

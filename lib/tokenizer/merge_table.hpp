@@ -9,7 +9,8 @@
 
 namespace ml {
 
-/// The merge rules as a hash table from pairs of ids: open addressing, at most half full.
+/// The merge rules as a hash table from pairs of ids: open addressing, at most
+/// three quarters full.
 class MergeTable {
  public:
   static constexpr std::uint32_t kNoRank = UINT32_MAX;
@@ -23,7 +24,7 @@ class MergeTable {
 
   /// A pair that is listed twice keeps its lowest rank.
   explicit MergeTable(std::span<const MltMerge> merges) {
-    const std::size_t n_slots = std::bit_ceil(2 * merges.size() + 2);
+    const std::size_t n_slots = std::bit_ceil(merges.size() + merges.size() / 3 + 2);
     shift_ = 64 - std::countr_zero(n_slots);
     slots_.resize(n_slots, {kFree, {kNoRank, 0}});
     for (std::size_t rank = 0; rank < merges.size(); ++rank) {

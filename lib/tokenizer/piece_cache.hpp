@@ -27,14 +27,18 @@ class PieceCache {
   };
 
   /// @param piece  1 to kMaxBytes bytes
-  static Key key_of(std::string_view piece) {
-    const char* p = piece.data();
+  /// @param limit  the end of the bytes that may be read behind the piece
+  static Key key_of(std::string_view piece, const char* limit) {
+    std::array<char, kMaxBytes> copy = {};
+    const char* bytes = piece.data();
+    if (limit - bytes < static_cast<std::ptrdiff_t>(kMaxBytes)) {
+      std::memcpy(copy.data(), bytes, piece.size());
+      bytes = copy.data();
+    }
     const std::size_t n = piece.size();
-    const auto n_bytes = static_cast<std::uint32_t>(n);
-    if (n >= 8) return {load_le<std::uint64_t>(p), load_le<std::uint64_t>(p + n - 8), n_bytes};
-    if (n >= 4) return {load_le<std::uint32_t>(p), load_le<std::uint32_t>(p + n - 4), n_bytes};
-    const auto byte = [&](std::size_t i) { return std::uint64_t(static_cast<unsigned char>(p[i])); };
-    return {byte(0) | byte(n / 2) << 8 | byte(n - 1) << 16, 0, n_bytes};
+    const Mask mask = kMasks[n];
+    return {load_le<std::uint64_t>(bytes) & mask[0], load_le<std::uint64_t>(bytes + 8) & mask[1],
+            static_cast<std::uint32_t>(n)};
   }
 
   /// @return the tokens; empty where the piece is not remembered (or has none)
@@ -63,6 +67,17 @@ class PieceCache {
   };
   using Set = std::array<Entry, 2>;
   static constexpr int kSetBits = 15;
+
+  // What keeps the bytes of a piece of each length, without a branch that the processor would have to guess.
+  using Mask = std::array<std::uint64_t, 2>;
+  static constexpr std::array<Mask, kMaxBytes + 1> kMasks = [] {
+    std::array<Mask, kMaxBytes + 1> masks = {};
+    for (std::size_t n = 1; n <= kMaxBytes; ++n) {
+      masks[n] = masks[n - 1];
+      masks[n][(n - 1) / 8] |= std::uint64_t(0xFF) << 8 * ((n - 1) % 8);
+    }
+    return masks;
+  }();
 
   static std::size_t index(const Key& key) {
     const std::uint64_t mixed =

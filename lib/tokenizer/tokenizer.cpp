@@ -40,12 +40,13 @@ void TokenizerImpl::index_symbols() {
   for (const MltMerge& merge : contents.merges) in_rules[merge.left] = in_rules[merge.right] = true;
   const bool byte_level = contents.kind == TokenizerKind::byte_level;
   const bool whole = (contents.flags & kMltIgnoreMerges) != 0;
+  if (whole) whole_pieces = PieceTable(tokens.size());
   for (std::uint32_t id = 0; id < tokens.size(); ++id) {
     const std::string_view bytes = tokens.bytes(id);
     const TokenAttr attr = tokens.attr(id);
     if (bytes.empty()) continue;
     if (attr == TokenAttr::added) added.insert(bytes, id);
-    if (attr == TokenAttr::normal && whole) whole_pieces.emplace(bytes, id);
+    if (attr == TokenAttr::normal && whole) whole_pieces.insert(tokens, id);
     if (attr == TokenAttr::byte) {
       byte_tokens[static_cast<unsigned char>(bytes[0])] = id;
       continue;

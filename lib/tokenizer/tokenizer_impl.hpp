@@ -5,7 +5,9 @@
 #include "formats/mlt.hpp"
 #include "tokenizer/added_tokens.hpp"
 #include "tokenizer/bpe.hpp"
+#include "tokenizer/long_piece_cache.hpp"
 #include "tokenizer/piece_cache.hpp"
+#include "tokenizer/piece_table.hpp"
 #include "tokenizer/pre_tokenizer.hpp"
 
 #include <array>
@@ -19,6 +21,7 @@ inline constexpr std::uint32_t kNoToken = UINT32_MAX;
 /// What one encode() call works with. Calls take one from the tokenizer and give it back, warm.
 struct EncodeScratch {
   PieceCache cache;
+  LongPieceCache long_cache;
   BpeMerger merger;
   std::vector<std::uint32_t> symbols;
   std::string text;  // normalized
@@ -47,8 +50,7 @@ struct TokenizerImpl {
   std::array<std::uint32_t, 256> byte_tokens;               // kind 1: the fallback; kind 2: all there is
   std::unordered_map<char32_t, std::uint32_t> char_tokens;  // kind 1
 
-  std::unordered_map<std::string_view, std::uint32_t>
-      whole_pieces;            // ignore_merges: views of contents.tokens
+  PieceTable whole_pieces;     // ignore_merges: the tokens with attr 0
   PreTokenizer pre_tokenizer;  // kind 2
   // Kind 1: no token joins U+2581 with a different character before it that ends in byte b, unless
   // joins_space[b]. So the text may be cut before such a U+2581, and each word merged (and cached) alone.

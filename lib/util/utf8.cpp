@@ -37,6 +37,12 @@ bool is_ascii8(const char* bytes) { return (load_le<std::uint64_t>(bytes) & 0x80
 
 Utf8Step step_utf8(std::string_view bytes) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+  const auto continues = [&](std::size_t i) { return (byte(i) & 0xC0) == 0x80; };
+  if (bytes.size() >= 3 && continues(1)) {  // the common characters, without a look at the rare limits
+    if (byte(0) >= 0xC2 && byte(0) < 0xE0) return {2, true, false};
+    const bool plain3 = byte(0) > 0xE0 && byte(0) < 0xF0 && byte(0) != 0xED;
+    if (plain3 && continues(2)) return {3, true, false};
+  }
   const unsigned length = length_of(byte(0));
   if (length == 0) return {1, false, false};
   const SecondByte second = second_byte(byte(0));
@@ -54,6 +60,10 @@ std::optional<std::size_t> find_invalid_utf8_byte(std::string_view bytes) {
   while (at < bytes.size()) {
     if (bytes.size() - at >= 8 && is_ascii8(bytes.data() + at)) {
       at += 8;
+      continue;
+    }
+    if (static_cast<signed char>(bytes[at]) >= 0) {
+      ++at;
       continue;
     }
     const Utf8Step step = step_utf8(bytes.substr(at));

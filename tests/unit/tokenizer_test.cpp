@@ -211,3 +211,31 @@ TEST_CASE("normal form C", "[tokenizer]") {
   std::string scratch;
   for (const auto& [text, form] : rows) CHECK(ml::normalize_nfc(text, scratch) == form);
 }
+
+TEST_CASE("a tokenizer from mutated bytes is refused or works", "[tokenizer]") {
+  std::mt19937 random(11);
+  const std::string text = "Once upon a time,\n\n 1234 dögs'll <s>\xff\xf0\x9f\x98\x80 e\u0301 run.  ";
+  for (const char* name : {"sp_legacy", "l3_overlap_added", "gpt2_digits"}) {
+    const std::string json = read_file(data_path(std::string("tokenizers/") + name + "/tokenizer.json"));
+    const auto packed = ml::pack_tokenizer(data_path(std::string("tokenizers/") + name));
+    REQUIRE(packed);
+    for (int round = 0; round < 600; ++round) {
+      std::vector<std::byte> bytes = packed->bytes;
+      if (round % 3 == 0) {
+        const auto* begin = reinterpret_cast<const std::byte*>(json.data());
+        bytes.assign(begin, begin + json.size());
+      }
+      for (unsigned n = 1 + static_cast<unsigned>(random() % 4); n > 0; --n) {
+        bytes[random() % bytes.size()] = static_cast<std::byte>(random());
+      }
+      const auto tokenizer = ml::Tokenizer::from_bytes(bytes);
+      if (!tokenizer) {
+        CHECK_FALSE(tokenizer.error().message.empty());
+        continue;
+      }
+      const Ids ids = tokenizer->encode(text);
+      for (const std::uint32_t id : ids) CHECK(id < tokenizer->n_vocab());
+      CHECK_FALSE(ml::find_invalid_utf8(tokenizer->decode(ids)));
+    }
+  }
+}
