@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ml {
 
@@ -22,6 +23,8 @@ class Config {
   /// @error format  not a JSON object
   static Result<Config> parse(std::string_view text, std::string path);
 
+  /// True for an object without keys.
+  bool empty() const { return object_->empty(); }
   bool has(std::string_view key) const { return find(key).value != nullptr; }
 
   /// True where the key is there with the value null.
@@ -40,6 +43,9 @@ class Config {
   Result<std::string> text(std::string_view key) const;
   /// The first string of a list; "" where the key is absent or the list empty.
   Result<std::string> first_text(std::string_view key) const;
+  /// A list of strings, of integers; empty where the key is absent.
+  Result<std::vector<std::string>> texts(std::string_view key) const;
+  Result<std::vector<std::uint32_t>> counts(std::string_view key) const;
   /// The object under a key; empty where the key is absent.
   Result<std::optional<Config>> object(std::string_view key) const;
 

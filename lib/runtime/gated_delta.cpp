@@ -1,6 +1,6 @@
 #include "runtime/gated_delta.hpp"
 
-#include "runtime/exact_math.hpp"
+#include "util/exact_math.hpp"
 #include "util/try.hpp"
 
 #include <algorithm>
