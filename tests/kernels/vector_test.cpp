@@ -255,6 +255,7 @@ TEST_CASE("attention equals scalar's bits and a plain softmax", "[kernels]") {
             .first = static_cast<std::uint64_t>(first),
             .last = static_cast<std::uint64_t>(last),
             .scale = 0.3f,
+            .softcap = 0,
             .out = expected.data()};
         kernels::scalar_table.attend[type](args);
         const double tolerance = type == kernels::kKvF32 ? 1e-5 : 3e-3;
