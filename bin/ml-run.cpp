@@ -88,8 +88,6 @@ bool Run::open_model() {
   auto model = ml::Model::open(options_.model, {.trust = options_.trust});
   if (!model) return report(model.error(), options_.model);
   model_.emplace(std::move(*model));
-  if (auto runnable = ml::check_runnable(model_->desc()); !runnable)
-    return report(runnable.error(), options_.model);
   load_seconds_ = seconds_since(start);
   return true;
 }

@@ -125,6 +125,31 @@ Result<std::string> Config::first_text(std::string_view key) const {
   return (*value)[0].get<std::string>();
 }
 
+Result<std::vector<std::string>> Config::texts(std::string_view key) const {
+  const json* value = find(key).value;
+  std::vector<std::string> list;
+  if (value == nullptr) return list;
+  if (!value->is_array()) return wrong(key, "a list of strings");
+  for (const json& element : *value) {
+    if (!element.is_string()) return wrong(key, "a list of strings");
+    list.push_back(element.get<std::string>());
+  }
+  return list;
+}
+
+Result<std::vector<std::uint32_t>> Config::counts(std::string_view key) const {
+  constexpr std::string_view kRule = "a list of integers from 0 to 4294967295";
+  const json* value = find(key).value;
+  std::vector<std::uint32_t> list;
+  if (value == nullptr) return list;
+  if (!value->is_array()) return wrong(key, kRule);
+  for (const json& element : *value) {
+    if (!element.is_number_unsigned() || element.get<std::uint64_t>() > UINT32_MAX) return wrong(key, kRule);
+    list.push_back(element.get<std::uint32_t>());
+  }
+  return list;
+}
+
 Result<std::optional<Config>> Config::object(std::string_view key) const {
   const Found found = find(key);
   if (found.value == nullptr) return std::optional<Config>();

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ml {
 
@@ -42,6 +43,9 @@ class Config {
   Result<std::string> text(std::string_view key) const;
   /// The first string of a list; "" where the key is absent or the list empty.
   Result<std::string> first_text(std::string_view key) const;
+  /// A list of strings, of integers; empty where the key is absent.
+  Result<std::vector<std::string>> texts(std::string_view key) const;
+  Result<std::vector<std::uint32_t>> counts(std::string_view key) const;
   /// The object under a key; empty where the key is absent.
   Result<std::optional<Config>> object(std::string_view key) const;
 

@@ -18,7 +18,7 @@ constexpr std::uint32_t kMinVocab = 3;
 Error bad_shape(std::string message) { return {.status = Status::shape, .message = std::move(message)}; }
 
 Result<void> read_heads(const Config& config, const ConfigDefaults& defaults, ModelDesc& desc) {
-  ML_TRY(desc.n_heads, config.count("num_attention_heads", 1, kMaxDim));
+  ML_TRY(desc.n_heads, config.count("num_attention_heads", 1, kMaxDim, defaults.n_heads));
   const bool null = config.is_null("num_key_value_heads");
   ML_TRY(desc.n_kv_heads, config.count("num_key_value_heads", 1, kMaxDim,
                                        null ? desc.n_heads : defaults.n_kv_heads.value_or(desc.n_heads)));
@@ -26,7 +26,7 @@ Result<void> read_heads(const Config& config, const ConfigDefaults& defaults, Mo
     return config.wrong("num_key_value_heads",
                         fmt::format("a divisor of num_attention_heads, {}", desc.n_heads), Status::shape);
   }
-  ML_TRY(desc.head_dim, config.count("head_dim", 2, kMaxDim, 0));
+  ML_TRY(desc.head_dim, config.count("head_dim", 2, kMaxDim, defaults.head_dim));
   if (desc.head_dim == 0) {
     if (desc.dim % desc.n_heads != 0) {
       return config.wrong("num_attention_heads", fmt::format("a divisor of hidden_size, {}", desc.dim),
@@ -54,21 +54,23 @@ Result<ModelDesc> describe(const Config& config, const Family& family) {
   ML_CHECK(refuse_quantized(config));
   const ConfigDefaults& defaults = family.defaults;
   ModelDesc desc;
-  ML_TRY(desc.dim, config.count("hidden_size", 1, kMaxDim));
-  ML_TRY(const std::uint32_t n_layers, config.count("num_hidden_layers", 1, kMaxDim));
+  ML_TRY(desc.dim, config.count("hidden_size", 1, kMaxDim, defaults.dim));
+  ML_TRY(const std::uint32_t n_layers, config.count("num_hidden_layers", 1, kMaxDim, defaults.n_layers));
   desc.layers.resize(n_layers);
   ML_CHECK(read_heads(config, defaults, desc));
-  ML_TRY(desc.hidden_dim, config.count("intermediate_size", 1, kMaxDim));
-  ML_TRY(desc.vocab, config.count("vocab_size", kMinVocab, kMaxVocab));
+  ML_TRY(desc.hidden_dim, config.count("intermediate_size", 1, kMaxDim, defaults.hidden_dim));
+  ML_TRY(desc.vocab, config.count("vocab_size", kMinVocab, kMaxVocab, defaults.vocab));
   ML_TRY(desc.max_seq, config.count("max_position_embeddings", 1, kMaxVocab, defaults.max_seq));
   ML_TRY(desc.norm_eps, config.non_negative("rms_norm_eps", defaults.norm_eps));
   ML_TRY(desc.shared_classifier, config.flag("tie_word_embeddings", defaults.tied));
   ML_TRY(desc.rope, read_rope(config, defaults.rope_theta, desc.head_dim, desc.max_seq));
 
-  ML_TRY(const std::string activation, config.text("hidden_act"));
+  ML_TRY(const std::string activation, config.text(family.activation_key));
+  desc.activation = family.activation;
   const auto& known = family.activations;
-  if (!activation.empty() && std::find(known.begin(), known.end(), activation) == known.end()) {
-    return config.wrong("hidden_act",
+  if (!activation.empty() && !known.empty() &&
+      std::find(known.begin(), known.end(), activation) == known.end()) {
+    return config.wrong(family.activation_key,
                         fmt::format("{} for the {} family", fmt::join(known, " or "), family.name),
                         Status::unsupported);
   }

@@ -1,5 +1,10 @@
 #include "convert/family.hpp"
+#include "convert/gemma.hpp"
 #include "convert/llama.hpp"
+#include "convert/phi3.hpp"
+#include "convert/qwen.hpp"
+#include "convert/qwen35.hpp"
+#include "convert/smollm3.hpp"
 #include "util/json.hpp"
 #include "util/try.hpp"
 
@@ -13,7 +18,10 @@ namespace ml {
 
 namespace {
 
-constexpr std::array<const Family*, 2> kFamilies{&kLlamaFamily, &kMistralFamily};
+constexpr std::array<const Family*, 10> kFamilies{
+    &kLlamaFamily, &kMistralFamily, &kQwen2Family,  &kQwen3Family,   &kQwen35Family,
+    &kGemmaFamily, &kGemma2Family,  &kGemma3Family, &kSmolLm3Family, &kPhi3Family,
+};
 
 bool contains(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();

@@ -16,4 +16,13 @@ namespace ml {
 Result<RopeDesc> read_rope(const Config& config, float default_theta, std::uint32_t head_dim,
                            std::uint32_t max_seq);
 
+/// Reads one object of scaling parameters (and rope_theta, where it holds one) into `rope`.
+Result<void> read_rope_scaling(const Config& scaling, std::uint32_t max_seq, RopeDesc& rope);
+
+/// The object of scaling parameters, under whichever key it is; empty where there is none.
+Result<std::optional<Config>> find_rope_scaling(const Config& config);
+
+/// Reads partial_rotary_factor, beside the scaling parameters or at the top level, into desc.rope.rot_dim.
+Result<void> read_partial_rotary(const Config& config, float fallback, ModelDesc& desc);
+
 }  // namespace ml

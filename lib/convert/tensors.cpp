@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 #include <unordered_set>
 
 namespace ml {
@@ -40,7 +41,35 @@ std::string shape_text(const std::vector<std::uint64_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-Result<TensorView> weight_view(const CheckpointTensor& entry, Role role, Shape shape) {
+// Rows of the checkpoint's tensor, and where among them the part begins.
+struct PartRows {
+  std::uint64_t total;
+  std::uint64_t first;
+};
+PartRows part_rows(const ModelDesc& desc, Part part, std::uint64_t rows) {
+  const std::uint64_t fused = desc.q_dim() + 2ull * desc.kv_dim();
+  switch (part) {
+    case Part::whole: return {rows, 0};
+    case Part::fused_q: return {fused, 0};
+    case Part::fused_k: return {fused, desc.q_dim()};
+    case Part::fused_v: return {fused, std::uint64_t(desc.q_dim()) + desc.kv_dim()};
+    case Part::first_half: return {2 * rows, 0};
+    case Part::second_half: return {2 * rows, rows};
+    case Part::head_first: return {2 * rows, 0};
+    case Part::head_second: return {2 * rows, desc.head_dim};
+  }
+  return {rows, 0};
+}
+
+std::vector<std::uint64_t> checkpoint_shape(Role role, std::uint64_t rows, std::uint64_t cols) {
+  if (role == Role::lconv) return {rows, 1, cols};
+  if (is_matrix(role)) return {rows, cols};
+  return {cols};
+}
+
+// The checkpoint's whole tensor as rows.
+Result<TensorView> whole_view(const CheckpointTensor& entry, Role role, std::uint64_t rows,
+                              std::uint64_t cols) {
   const SafetensorsTensor& tensor = *entry.tensor;
   const auto refuse = [&](Status status, std::string message) {
     return Error{.status = status,
@@ -48,9 +77,7 @@ Result<TensorView> weight_view(const CheckpointTensor& entry, Role role, Shape s
                  .path = *entry.path,
                  .tensor = show_name(tensor.name)};
   };
-  const std::vector<std::uint64_t> wanted = is_matrix(role)
-                                                ? std::vector<std::uint64_t>{shape.rows, shape.cols}
-                                                : std::vector<std::uint64_t>{shape.cols};
+  const std::vector<std::uint64_t> wanted = checkpoint_shape(role, rows, cols);
   if (tensor.shape != wanted) {
     return refuse(Status::shape, fmt::format("shape is {}, the config implies {}", shape_text(tensor.shape),
                                              shape_text(wanted)));
@@ -59,8 +86,27 @@ Result<TensorView> weight_view(const CheckpointTensor& entry, Role role, Shape s
     return refuse(Status::unsupported,
                   fmt::format("dtype is {}, weights must be F32, F16 or BF16", tensor.dtype->name));
   }
-  return TensorView{
-      .encoding = *tensor.dtype->encoding, .rows = shape.rows, .cols = shape.cols, .data = tensor.data};
+  return TensorView{.encoding = *tensor.dtype->encoding, .rows = rows, .cols = cols, .data = tensor.data};
+}
+
+// Rows first, first + 1, ... of each group of 2 * n rows, n a group, into memory of their own.
+std::vector<std::byte> gather_rows(const TensorView& view, std::uint64_t first, std::uint64_t n) {
+  const std::uint64_t group_bytes = n * view.row_bytes();
+  std::vector<std::byte> bytes;
+  bytes.reserve(view.data.size() / 2);
+  for (std::uint64_t row = first; row < view.rows; row += 2 * n) {
+    const auto group = view.data.subspan(row * view.row_bytes(), group_bytes);
+    bytes.insert(bytes.end(), group.begin(), group.end());
+  }
+  return bytes;
+}
+
+std::vector<std::byte> with_one_added(const TensorView& view) {
+  std::vector<float> values(view.n_weights());
+  decode_row(view, 0, values);
+  for (float& value : values) value += 1.0f;
+  const auto bytes = std::as_bytes(std::span(values));
+  return {bytes.begin(), bytes.end()};
 }
 
 // One checkpoint becoming a list of tensors.
@@ -69,7 +115,7 @@ class Mapper {
   Mapper(const CheckpointTensors& checkpoint, const Family& family, const ModelDesc& desc, std::string root)
       : checkpoint_(checkpoint), family_(family), desc_(desc), root_(std::move(root)) {}
 
-  Result<std::vector<Tensor>> map() {
+  Result<MappedTensors> map() {
     ML_CHECK(take(Role::tok_emb, kNoLayer));
     for (std::uint32_t layer = 0; layer < desc_.n_layers(); ++layer) {
       for (const Role role : layer_roles(desc_, desc_.layers[layer])) ML_CHECK(take(role, layer));
@@ -78,31 +124,66 @@ class Mapper {
     if (!desc_.shared_classifier) ML_CHECK(take(Role::wcls, kNoLayer));
     if (!missing_.empty()) return Error{.status = Status::format, .message = missing_text()};
     ML_CHECK(check_rest());
-    return std::move(tensors_);
+    return std::move(mapped_);
   }
 
  private:
-  std::string name_of(Role role, std::uint32_t layer) const {
+  const TensorRow* row_of(Role role) const {
     const auto row = std::find_if(family_.tensors.begin(), family_.tensors.end(),
                                   [role](const TensorRow& candidate) { return candidate.role == role; });
-    if (row == family_.tensors.end()) return tensor_name(role, layer);  // a role that the family never has
-    if (role == Role::wcls) return std::string(row->name);
+    return row == family_.tensors.end() ? nullptr : &*row;  // null: a role that the family never has
+  }
+
+  std::string name_of(Role role, std::uint32_t layer) const {
+    const TensorRow* row = row_of(role);
+    if (row == nullptr) return tensor_name(role, layer);
+    if (role == Role::wcls) return classifier_name(row->name);
     if (layer == kNoLayer) return root_ + std::string(row->name);
     return fmt::format("{}layers.{}.{}", root_, layer, row->name);
   }
 
+  // At the top level whatever the root; wrappers that were saved whole keep it beside their text model.
+  std::string classifier_name(std::string_view name) const {
+    constexpr std::string_view kModel = "model.";
+    std::string top(name);
+    if (checkpoint_.find(top) != nullptr || !root_.ends_with(kModel)) return top;
+    std::string beside = root_.substr(0, root_.size() - kModel.size()) + top;
+    return checkpoint_.find(beside) != nullptr ? beside : top;
+  }
+
   Result<void> take(Role role, std::uint32_t layer) {
-    const std::string name = name_of(role, layer);
+    std::string name = name_of(role, layer);
     const CheckpointTensor* entry = checkpoint_.find(name);
-    if (entry == nullptr) {
-      missing_.add(name);
+    const TensorRow* row_or_none = row_of(role);
+    if (entry == nullptr || row_or_none == nullptr) {
+      if (name != last_missing_) missing_.add(name);  // fused parts come in a row
+      last_missing_ = name;
       lacks_classifier_ |= role == Role::wcls;
       return {};
     }
-    ML_TRY(const TensorView view, weight_view(*entry, role, role_shape(desc_, role)));
-    tensors_.push_back({role, layer, name, view});
+    const TensorRow& row = *row_or_none;
+    const Shape shape = role_shape(desc_, role);
+    const PartRows part = part_rows(desc_, row.part, shape.rows);
+    ML_TRY(TensorView view, whole_view(*entry, role, part.total, shape.cols));
+    if (row.part == Part::head_first || row.part == Part::head_second) {
+      view.data = keep(gather_rows(view, part.first, desc_.head_dim));
+    } else {
+      view.data = view.data.subspan(part.first * view.row_bytes(), shape.rows * view.row_bytes());
+    }
+    view.rows = shape.rows;
+    if (row.plus_one) {
+      view.data = keep(with_one_added(view));
+      view.encoding = Encoding::f32;
+    }
+    mapped_.tensors.push_back({role, layer, std::move(name), view});
     used_.insert(entry->tensor->name);
     return {};
+  }
+
+  std::span<const std::byte> keep(std::vector<std::byte> bytes) {
+    const auto kept = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+    mapped_.storage.push_back(kept);
+    return *kept;
   }
 
   std::string missing_text() const {
@@ -134,7 +215,10 @@ class Mapper {
       if (used_.contains(tensor.name)) continue;
       const bool ignored = std::any_of(family_.ignored.begin(), family_.ignored.end(),
                                        [&](std::string_view end) { return tensor.name.ends_with(end); });
-      if (ignored || (desc_.shared_classifier && tensor.name == name_of(Role::wcls, kNoLayer))) continue;
+      const bool other = std::any_of(family_.other_parts.begin(), family_.other_parts.end(),
+                                     [&](std::string_view start) { return tensor.name.starts_with(start); });
+      if (ignored || other || (desc_.shared_classifier && tensor.name == name_of(Role::wcls, kNoLayer)))
+        continue;
       if (!contains(family_.zero_only, layer_part(tensor.name))) {
         unknown.add(tensor.name);
       } else if (!all_zero(tensor)) {
@@ -166,9 +250,10 @@ class Mapper {
   const Family& family_;
   const ModelDesc& desc_;
   std::string root_;
-  std::vector<Tensor> tensors_;
+  MappedTensors mapped_;
   std::unordered_set<std::string_view> used_;
   NameList missing_;
+  std::string last_missing_;
   bool lacks_classifier_ = false;
 };
 
@@ -186,8 +271,8 @@ const CheckpointTensor* CheckpointTensors::find(std::string_view name) const {
   return found == tensors_.end() || found->tensor->name != name ? nullptr : &*found;
 }
 
-Result<std::vector<Tensor>> map_tensors(const CheckpointTensors& checkpoint, const Family& family,
-                                        const ModelDesc& desc) {
+Result<MappedTensors> map_tensors(const CheckpointTensors& checkpoint, const Family& family,
+                                  const ModelDesc& desc) {
   ML_TRY(std::string root, find_root(checkpoint));
   return Mapper(checkpoint, family, desc, std::move(root)).map();
 }

@@ -31,13 +31,20 @@ class CheckpointTensors {
   std::vector<CheckpointTensor> tensors_;  // by name
 };
 
+/// Tensors of a model, and the memory of those that are no plain part of the checkpoint.
+struct MappedTensors {
+  std::vector<Tensor> tensors;
+  std::vector<Model::Storage> storage;
+};
+
 /// Finds the tensors that `desc` needs by the family's names. Views stay where they are, in the checkpoint's
-/// encoding and row order. `desc.shared_classifier` drops an lm_head that is there all the same.
+/// encoding and row order; only rows that a family interleaves, and norms stored without their 1, are copied.
+/// `desc.shared_classifier` drops an lm_head that is there all the same.
 ///
 /// @error format       tensors are missing, or there are some that nothing explains; the message names them
 /// @error unsupported  a needed tensor's dtype cannot be a weight; a bias that no .mlb holds is not 0
 /// @error shape        a tensor has another shape than the config implies
-Result<std::vector<Tensor>> map_tensors(const CheckpointTensors& checkpoint, const Family& family,
-                                        const ModelDesc& desc);
+Result<MappedTensors> map_tensors(const CheckpointTensors& checkpoint, const Family& family,
+                                  const ModelDesc& desc);
 
 }  // namespace ml

@@ -30,8 +30,9 @@ Result<Model> assemble_folder(const std::string& path) {
     for (const SafetensorsTensor& tensor : shard.file.tensors) entries.push_back({&tensor, &shard.path});
   }
   const CheckpointTensors checkpoint(std::move(entries));
-  ML_TRY(std::vector<Tensor> tensors, map_tensors(checkpoint, *family, desc));
-  return Model::assemble(std::move(desc), std::move(tensors), std::move(storage));
+  ML_TRY(MappedTensors mapped, map_tensors(checkpoint, *family, desc));
+  for (Model::Storage& copy : mapped.storage) storage.push_back(std::move(copy));
+  return Model::assemble(std::move(desc), std::move(mapped.tensors), std::move(storage));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
 
-// e^x on sixteen lanes, the same IEEE operations on every target. Include after a lanes header.
+// e^x and what is made of it, on sixteen lanes: the same IEEE operations on every target. Include after a
+// lanes header.
 //
 // x = n ln 2 + r with n an integer and |r| <= ln 2 / 2; e^r = 1 + r + r^2 P(r), P of degree 4 fitted at
 // Chebyshev nodes (relative error 2^-26.5); 2^n is multiplied in two exact halves, so that subnormal results
@@ -34,6 +35,34 @@ inline Floats exp_lanes(Floats x) {
   const Ints half = shift_right<1>(n);
   const Floats result = mul(mul(e, power_of_two(half)), power_of_two(sub(n, half)));
   return select_nan(x, x, result);
+}
+
+// 1 / (1 + e^-x)
+inline Floats sigmoid_lanes(Floats x) {
+  const Floats one = set1(1.0f);
+  return div(one, add(one, exp_lanes(sub(set1(0.0f), x))));
+}
+
+// x / (1 + e^-y): x times sigmoid(y), rounded once less.
+inline Floats times_sigmoid(Floats x, Floats y) {
+  return div(x, add(set1(1.0f), exp_lanes(sub(set1(0.0f), y))));
+}
+
+// tanh, within 2 ulp. Below 0.75 an odd polynomial, fitted at Chebyshev nodes (relative error 2^-26.2); above
+// it 1 - 2 / (e^2|x| + 1), which no longer cancels.
+inline Floats tanh_lanes(Floats x) {
+  const Floats magnitude = abs(x);
+  const Floats one = set1(1.0f);
+  const Floats large = sub(one, div(set1(2.0f), add(exp_lanes(add(magnitude, magnitude)), one)));
+  const Floats s = mul(x, x);
+  Floats p = set1(0x1.f1a4f4p-10f);
+  p = fma(p, s, set1(-0x1.03821p-7f));
+  p = fma(p, s, set1(0x1.620acp-6f));
+  p = fma(p, s, set1(-0x1.b9d552p-5f));
+  p = fma(p, s, set1(0x1.11103ap-3f));
+  p = fma(p, s, set1(-0x1.555554p-2f));
+  const Floats small = fma(mul(p, s), x, x);
+  return select_less(magnitude, set1(0.75f), small, copysign(large, x));
 }
 
 }  // namespace

@@ -107,8 +107,8 @@ struct ScaledRow {
   ScaledRow(const WeightMatrix& w, std::uint64_t r)
       : row(w.data + r * w.row_bytes), scales(w.scales + r * w.row_scale_bytes), f16(w.f16_scales) {}
   Floats scale(std::uint64_t block) const {
-    const unsigned char* p = scales + block * (f16 ? 2 : 4);
-    return set1(fold_add(load_scales(p, f16, 1)));  // one lane and fifteen zeros
+    if (!f16) return broadcast_f32(scales + block * 4);
+    return set1(fold_add(load_f16_n(scales + block * 2, 1)));  // one lane and fifteen zeros
   }
 };
 struct ScaledQ8 : ScaledRow {

@@ -47,21 +47,47 @@ using MatmulF32 = void (*)(const WeightMatrix& w, const float* x, std::uint64_t 
                            std::uint64_t n_tokens, std::uint64_t row_begin, std::uint64_t row_end, float* out,
                            std::uint64_t out_stride);
 
-/// One query head against keys [first, last]; key and value p start at p * head_dim elements.
+/// One query head against keys [first, last]. The cache is a ring of `capacity` positions, a multiple of
+/// kKeyBlock: position p lies in row p mod capacity, a row has head_dim elements (and, in a Q8 cache, scales;
+/// see q8_row_bytes).
 struct AttentionArgs {
   const float* query;  ///< padded_floats(head_dim), padding zero
   const void* keys;
   const void* values;
+  std::uint64_t capacity;
   std::uint64_t head_dim;
   std::uint64_t first;
   std::uint64_t last;
   float scale;
-  float* out;  ///< head_dim
+  float softcap;  ///< 0: none
+  float* out;     ///< head_dim
+};
+
+/// A row of a Q8 cache: head_dim quants rounded up to whole blocks, then a float32 scale for each block.
+inline constexpr std::uint64_t q8_row_blocks(std::uint64_t head_dim) {
+  return (head_dim + kBlockWeights - 1) / kBlockWeights;
+}
+inline constexpr std::uint64_t q8_row_bytes(std::uint64_t head_dim) {
+  return q8_row_blocks(head_dim) * (kBlockWeights + 4);
+}
+
+/// One position of one value head: state (k_dim x v_dim) becomes state * decay + key (beta (value - state^T
+/// key))^T, out = state^T query.
+struct DeltaArgs {
+  float* state;
+  const float* query;
+  const float* key;
+  const float* value;
+  std::uint64_t k_dim;
+  std::uint64_t v_dim;
+  float decay;
+  float beta;
+  float* out;
 };
 
 // Index of each table entry; the order of ml::Encoding and ml::KvType (targets.cpp asserts it).
 inline constexpr int kF32 = 0, kF16 = 1, kBf16 = 2, kQ8_0 = 3, kQ4_0 = 4, kEncodings = 5;
-inline constexpr int kKvF32 = 0, kKvF16 = 1, kKvTypes = 2;
+inline constexpr int kKvF32 = 0, kKvF16 = 1, kKvQ8 = 2, kKvTypes = 3;
 
 struct Table {
   MatmulQ8 matmul_q8[kEncodings];  ///< null for encodings that are not quantized
@@ -72,13 +98,26 @@ struct Table {
                       std::int32_t* sums);
   /// out = x / sqrt(mean(x^2) + eps) * weight
   void (*rms_norm)(const float* x, const float* weight, std::uint64_t n, float eps, float* out);
+  /// x = x * factor / sqrt(sum(x^2) + eps)
+  void (*l2_norm)(float* x, std::uint64_t n, float eps, float factor);
   /// gate = silu(gate) * up
   void (*silu_mul)(float* gate, const float* up, std::uint64_t n);
+  /// gate = gelu(gate) * up, with the tanh approximation
+  void (*gelu_mul)(float* gate, const float* up, std::uint64_t n);
+  /// x = x * sigmoid(gate)
+  void (*sigmoid_mul)(float* x, const float* gate, std::uint64_t n);
+  /// x = cap * tanh(x / cap)
+  void (*softcap)(float* x, std::uint64_t n, float cap);
   /// out = e^x, less than 1.25 ulp from the true value
   void (*exp)(const float* x, std::uint64_t n, float* out);
   /// Float to IEEE half, nearest even.
   void (*to_f16)(const float* x, std::uint64_t n, std::uint16_t* out);
   void (*attend[kKvTypes])(const AttentionArgs& args);
+  /// out[c] = silu(sum over taps of weights[tap * n + c] * inputs[tap * stride + c])
+  void (*conv_silu)(const float* inputs, std::uint64_t stride, const float* weights, std::uint64_t taps,
+                    std::uint64_t n, float* out);
+  /// One position, columns [begin, end) of the state.
+  void (*delta_step)(const DeltaArgs& args, std::uint64_t begin, std::uint64_t end);
 };
 
 extern const Table scalar_table;

@@ -3,6 +3,7 @@
 // The table of the lanes header that was included before: every target's table file ends with this.
 
 #include "kernels/attention_kernels.hpp"
+#include "kernels/gated_delta_kernels.hpp"
 #include "kernels/matmul_kernels.hpp"
 #include "kernels/table.hpp"
 #include "kernels/vector_kernels.hpp"
@@ -16,10 +17,16 @@ constexpr Table kRows{
                    matmul_f32<ScaledQ4>},
     .quantize_q8 = quantize_q8,
     .rms_norm = rms_norm,
+    .l2_norm = l2_norm,
     .silu_mul = silu_mul,
+    .gelu_mul = gelu_mul,
+    .sigmoid_mul = sigmoid_mul,
+    .softcap = softcap,
     .exp = exp_vector,
     .to_f16 = to_f16,
-    .attend = {attend<CacheF32>, attend<CacheF16>},
+    .attend = {attend<CacheF32>, attend<CacheF16>, attend<CacheQ8>},
+    .conv_silu = conv_silu,
+    .delta_step = delta_step,
 };
 
 }  // namespace

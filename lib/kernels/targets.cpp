@@ -24,7 +24,8 @@ static_assert(kernels::kF32 == static_cast<int>(Encoding::f32) &&
               kernels::kQ8_0 == static_cast<int>(Encoding::q8_0) &&
               kernels::kQ4_0 == static_cast<int>(Encoding::q4_0));
 static_assert(kernels::kKvF32 == static_cast<int>(KvType::f32) &&
-              kernels::kKvF16 == static_cast<int>(KvType::f16));
+              kernels::kKvF16 == static_cast<int>(KvType::f16) &&
+              kernels::kKvQ8 == static_cast<int>(KvType::q8));
 
 struct TargetRow {
   Target target;

@@ -10,6 +10,12 @@ namespace {
 
 inline std::uint64_t lanes_left(std::uint64_t n, std::uint64_t i) { return n - i < kLanes ? n - i : kLanes; }
 
+inline Floats broadcast_f32(const unsigned char* p) {
+  float value;
+  __builtin_memcpy(&value, p, sizeof value);
+  return set1(value);
+}
+
 // mlb(5), QUANTIZATION RULE. A scale that is not finite makes its block's products so; the quants stay in
 // range.
 void quantize_q8(const float* x, std::uint64_t n, std::int8_t* quants, float* scales, std::int32_t* sums) {
@@ -34,28 +40,52 @@ void quantize_q8(const float* x, std::uint64_t n, std::int8_t* quants, float* sc
   }
 }
 
-void rms_norm(const float* x, const float* weight, std::uint64_t n, float eps, float* out) {
+inline float sum_of_squares(const float* x, std::uint64_t n) {
   Floats sum = set1(0.0f);
   for (std::uint64_t i = 0; i < n; i += kLanes) {
     const Floats v = load_n(x + i, lanes_left(n, i));
     sum = fma(v, v, sum);
   }
-  const float mean = fold_add(sum) / static_cast<float>(n);
-  const Floats scale = set1(1.0f / __builtin_sqrtf(mean + eps));
+  return fold_add(sum);
+}
+
+// out[i] = op(a[i], b[i]); out may be a or b.
+template <class Op>
+inline void map_vectors(const float* a, const float* b, std::uint64_t n, float* out, Op op) {
   for (std::uint64_t i = 0; i < n; i += kLanes) {
     const std::uint64_t left = lanes_left(n, i);
-    store_n(out + i, mul(mul(load_n(x + i, left), scale), load_n(weight + i, left)), left);
+    store_n(out + i, op(load_n(a + i, left), load_n(b + i, left)), left);
   }
 }
 
+void rms_norm(const float* x, const float* weight, std::uint64_t n, float eps, float* out) {
+  const Floats scale = set1(1.0f / __builtin_sqrtf(sum_of_squares(x, n) / static_cast<float>(n) + eps));
+  map_vectors(x, weight, n, out, [&](Floats v, Floats w) { return mul(mul(v, scale), w); });
+}
+
+void l2_norm(float* x, std::uint64_t n, float eps, float factor) {
+  const Floats scale = set1(factor / __builtin_sqrtf(sum_of_squares(x, n) + eps));
+  map_vectors(x, x, n, x, [&](Floats v, Floats) { return mul(v, scale); });
+}
+
 void silu_mul(float* gate, const float* up, std::uint64_t n) {
-  const Floats one = set1(1.0f);
-  for (std::uint64_t i = 0; i < n; i += kLanes) {
-    const std::uint64_t left = lanes_left(n, i);
-    const Floats g = load_n(gate + i, left);
-    const Floats silu = div(g, add(one, exp_lanes(sub(set1(0.0f), g))));
-    store_n(gate + i, mul(silu, load_n(up + i, left)), left);
-  }
+  map_vectors(gate, up, n, gate, [](Floats g, Floats u) { return mul(times_sigmoid(g, g), u); });
+}
+
+// gelu(x) = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) = x sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3))
+void gelu_mul(float* gate, const float* up, std::uint64_t n) {
+  map_vectors(gate, up, n, gate, [](Floats g, Floats u) {
+    const Floats inner = fma(mul(g, g), set1(0.0713548163f), set1(1.59576912f));
+    return mul(times_sigmoid(g, mul(g, inner)), u);
+  });
+}
+
+void sigmoid_mul(float* x, const float* gate, std::uint64_t n) {
+  map_vectors(x, gate, n, x, [](Floats v, Floats g) { return mul(v, sigmoid_lanes(g)); });
+}
+
+void softcap(float* x, std::uint64_t n, float cap) {
+  map_vectors(x, x, n, x, [&](Floats v, Floats) { return mul(tanh_lanes(div(v, set1(cap))), set1(cap)); });
 }
 
 void exp_vector(const float* x, std::uint64_t n, float* out) {

@@ -7,35 +7,41 @@
 
 namespace ml {
 
-/// Keys and values of all layers: for each layer, then K or V, then each key-value head, [ctx][head_dim]
-/// elements.
+/// Keys and values of one attention layer: K, then V, each [n_kv_heads][capacity] rows of head_dim elements.
+/// Position p lies in row p mod capacity, so a layer with a window keeps its window only.
 class KvCache {
  public:
+  /// @param capacity  positions; rounded up to whole blocks of kernels::kKeyBlock
   /// @error nomem
-  static Result<KvCache> create(const ModelDesc& desc, std::uint32_t ctx, KvType type);
+  static Result<KvCache> create(const ModelDesc& desc, std::uint64_t capacity, KvType type);
 
-  /// Stores the key and value rows (kv_dim floats) of one position of a layer.
-  void store(const kernels::Table& table, std::uint32_t layer, std::uint32_t position, const float* key,
-             const float* value);
+  /// Stores the key and value rows (kv_dim floats) of one position.
+  void store(const kernels::Table& table, std::uint32_t position, const float* key, const float* value);
 
-  const void* keys(std::uint32_t layer, std::uint32_t head) const { return head_rows(2ull * layer, head); }
-  const void* values(std::uint32_t layer, std::uint32_t head) const {
-    return head_rows(2ull * layer + 1, head);
+  const void* keys(std::uint32_t head) const { return bytes_.data() + head * capacity_ * row_bytes_; }
+  const void* values(std::uint32_t head) const {
+    return bytes_.data() + (n_heads_ + head) * capacity_ * row_bytes_;
   }
+  std::uint64_t capacity() const { return capacity_; }
   KvType type() const { return type_; }
   std::uint64_t n_bytes() const { return bytes_.n_bytes(); }
 
+  /// The bytes of one position: its keys of all heads, then its values.
+  std::uint64_t position_bytes() const { return 2 * n_heads_ * row_bytes_; }
+  void copy_position(std::uint32_t position, std::byte* out) const;
+  void restore_position(std::uint32_t position, const std::byte* in);
+
  private:
-  std::uint64_t head_offset(std::uint64_t half, std::uint64_t head) const {
-    return (half * n_heads_ + head) * ctx_ * row_bytes_;
+  std::byte* row(std::uint64_t half_head, std::uint32_t position) {
+    return bytes_.data() + (half_head * capacity_ + position % capacity_) * row_bytes_;
   }
-  const std::byte* head_rows(std::uint64_t half, std::uint64_t head) const {
-    return bytes_.data() + head_offset(half, head);
+  const std::byte* row(std::uint64_t half_head, std::uint32_t position) const {
+    return bytes_.data() + (half_head * capacity_ + position % capacity_) * row_bytes_;
   }
-  void store_half(const kernels::Table& table, std::uint64_t half, std::uint32_t position, const float* row);
+  void store_row(const kernels::Table& table, std::byte* to, const float* from);
 
   KvType type_ = KvType::f16;
-  std::uint64_t ctx_ = 0;
+  std::uint64_t capacity_ = 0;
   std::uint64_t n_heads_ = 0;
   std::uint64_t head_dim_ = 0;
   std::uint64_t row_bytes_ = 0;

@@ -1,6 +1,6 @@
 #include "runtime/rope.hpp"
 
-#include "runtime/exact_math.hpp"
+#include "util/exact_math.hpp"
 
 #include <algorithm>
 #include <cmath>

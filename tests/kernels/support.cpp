@@ -14,12 +14,8 @@ TestMatrix::TestMatrix(Random& random, Encoding encoding, ScaleType scale_type, 
   for (std::uint64_t i = 0; i < rows * cols; ++i) {
     const float value = extreme ? (random.bits() & 1 ? 3e38f : -3e38f) : random.uniform();
     switch (encoding) {
-      case Encoding::f32:
-        put(out + 4 * i, value);
-        break;
-      case Encoding::f16:
-        put(out + 2 * i, f32_to_f16(value));
-        break;
+      case Encoding::f32: put(out + 4 * i, value); break;
+      case Encoding::f16: put(out + 2 * i, f32_to_f16(value)); break;
       case Encoding::bf16: {
         std::uint32_t bits;
         std::memcpy(&bits, &value, 4);

@@ -76,10 +76,105 @@ TEST_CASE("every target's vector kernels equal scalar's bits", "[kernels]") {
       scalar.rms_norm(tame.data(), weight.data(), n, 1e-5f, b.data());
       CHECK(same_bits(a, b));
 
+      a = tame, b = tame;
+      fast.gelu_mul(a.data(), up.data(), n);
+      scalar.gelu_mul(b.data(), up.data(), n);
+      CHECK(same_bits(a, b));
+      a = tame, b = tame;
+      fast.sigmoid_mul(a.data(), up.data(), n);
+      scalar.sigmoid_mul(b.data(), up.data(), n);
+      CHECK(same_bits(a, b));
+      a = tame, b = tame;
+      fast.softcap(a.data(), n, 4.0f);
+      scalar.softcap(b.data(), n, 4.0f);
+      CHECK(same_bits(a, b));
+      a = tame, b = tame;
+      fast.l2_norm(a.data(), n, 1e-6f, 0.25f);
+      scalar.l2_norm(b.data(), n, 1e-6f, 0.25f);
+      CHECK(same_bits(a, b));
+      const std::uint64_t channels = n / 4;
+      fast.conv_silu(tame.data(), channels, weight.data(), 4, channels, a.data());
+      scalar.conv_silu(tame.data(), channels, weight.data(), 4, channels, b.data());
+      CHECK(same_bits(a, b));
+
       std::vector<std::uint16_t> ha(n), hb(n);
       fast.to_f16(x.data(), n, ha.data());
       scalar.to_f16(x.data(), n, hb.data());
       CHECK(ha == hb);
+    }
+  }
+}
+
+TEST_CASE("tanh, GELU, sigmoid and softcap are the functions they are named after", "[kernels]") {
+  std::vector<float> x;
+  for (double v = -30; v < 30; v += 0.00173) x.push_back(static_cast<float>(v));
+  for (float v = 1e-38f; v < 1.0f; v *= 1.01f) x.insert(x.end(), {v, -v});
+  std::vector<float> y = x;
+  kernels::scalar_table.softcap(y.data(), y.size(), 1.0f);
+  double worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) worst = std::max(worst, ulps(y[i], std::tanh(double(x[i]))));
+  CHECK(worst <= 2.0);
+
+  const std::vector<float> ones(x.size(), 1.0f);
+  y = x;
+  kernels::scalar_table.gelu_mul(y.data(), ones.data(), y.size());
+  std::vector<float> sigmoid = ones;
+  kernels::scalar_table.sigmoid_mul(sigmoid.data(), x.data(), x.size());
+  double gelu_worst = 0;
+  double sigmoid_worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double v = x[i];
+    const double inner = std::sqrt(2 / std::acos(-1.0)) * (v + 0.044715 * v * v * v);
+    gelu_worst = std::max(gelu_worst,
+                          std::fabs(y[i] - 0.5 * v * (1 + std::tanh(inner))) / std::max(1.0, std::fabs(v)));
+    sigmoid_worst = std::max(sigmoid_worst, std::fabs(sigmoid[i] - 1 / (1 + std::exp(-v))));
+  }
+  CHECK(gelu_worst < 3e-7);
+  CHECK(sigmoid_worst < 3e-7);
+}
+
+TEST_CASE("a step of the delta rule equals scalar's bits and the formula", "[kernels]") {
+  Random random(7);
+  for (const auto& [k_dim, v_dim] :
+       {std::pair{4, 4}, std::pair{16, 16}, std::pair{16, 20}, std::pair{128, 128}, std::pair{7, 100}}) {
+    std::vector<float> state(k_dim * v_dim), query(k_dim), key(k_dim), value(v_dim);
+    for (auto* v : {&state, &query, &key, &value}) {
+      for (float& f : *v) f = random.uniform();
+    }
+    const float decay = 0.9f;
+    const float beta = 0.6f;
+    std::vector<double> expected(v_dim);
+    for (int c = 0; c < v_dim; ++c) {
+      double recalled = 0;
+      for (int i = 0; i < k_dim; ++i) recalled += double(key[i]) * decay * state[i * v_dim + c];
+      for (int i = 0; i < k_dim; ++i) {
+        expected[c] +=
+            query[i] * (double(decay) * state[i * v_dim + c] + key[i] * beta * (value[c] - recalled));
+      }
+    }
+    std::vector<float> scalar_state = state;
+    std::vector<float> scalar_out(v_dim);
+    kernels::DeltaArgs args{.state = scalar_state.data(),
+                            .query = query.data(),
+                            .key = key.data(),
+                            .value = value.data(),
+                            .k_dim = std::uint64_t(k_dim),
+                            .v_dim = std::uint64_t(v_dim),
+                            .decay = decay,
+                            .beta = beta,
+                            .out = scalar_out.data()};
+    kernels::scalar_table.delta_step(args, 0, v_dim);
+    for (int c = 0; c < v_dim; ++c) CHECK(std::fabs(scalar_out[c] - expected[c]) < 1e-4);
+    for (const Target target : fast_targets()) {
+      std::vector<float> fast_state = state;
+      std::vector<float> fast_out(v_dim);
+      args.state = fast_state.data();
+      args.out = fast_out.data();
+      const std::uint64_t middle = v_dim / 2 / 16 * 16;  // pieces of columns are independent
+      kernels::table_of(target).delta_step(args, 0, middle);
+      kernels::table_of(target).delta_step(args, middle, v_dim);
+      CHECK(same_bits(fast_state, scalar_state));
+      CHECK(same_bits(fast_out, scalar_out));
     }
   }
 }
@@ -155,10 +250,12 @@ TEST_CASE("attention equals scalar's bits and a plain softmax", "[kernels]") {
             .query = query.data(),
             .keys = type == kernels::kKvF32 ? static_cast<const void*>(keys.data()) : half_keys.data(),
             .values = type == kernels::kKvF32 ? static_cast<const void*>(values.data()) : half_values.data(),
+            .capacity = 256,
             .head_dim = head_dim,
             .first = static_cast<std::uint64_t>(first),
             .last = static_cast<std::uint64_t>(last),
             .scale = 0.3f,
+            .softcap = 0,
             .out = expected.data()};
         kernels::scalar_table.attend[type](args);
         const double tolerance = type == kernels::kKvF32 ? 1e-5 : 3e-3;

@@ -13,7 +13,7 @@ namespace ml {
 
 /// What quantized matrices are multiplied with: activations quantized to Q8_0 blocks, or float32.
 enum class Activations : std::uint8_t { q8, f32 };
-enum class KvType : std::uint8_t { f32, f16 };
+enum class KvType : std::uint8_t { f32, f16, q8 };
 
 struct SessionOptions {
   std::uint32_t ctx = 0;      ///< positions the KV cache holds; 0: the model's max_seq, at most 4096
@@ -27,15 +27,9 @@ struct SessionOptions {
 /// Receives the logits of one position: vocab floats, valid during the call. Positions come in order.
 using LogitsSink = std::function<void(std::uint32_t position, std::span<const float> logits)>;
 
-/// Whether this version can run a model; Session::create checks it too.
-///
-/// @error unsupported  the model uses a feature that the runtime lacks; the message names field and value
-ML_API Result<void> check_runnable(const ModelDesc& desc);
-
 /// One sequence running through a model: its KV cache and scratch memory. Not thread-safe; use one a sequence.
 class ML_API Session {
  public:
-  /// @error unsupported  the model uses a feature that the runtime lacks; the message names it
   /// @error limit        ctx is over the model's max_seq
   /// @error nomem
   static Result<Session> create(const Model& model, const SessionOptions& options = {});
@@ -60,7 +54,7 @@ class ML_API Session {
 
   std::uint32_t position() const;  ///< tokens so far
   std::uint32_t ctx() const;
-  std::uint64_t kv_bytes() const;       ///< KV cache
+  std::uint64_t kv_bytes() const;       ///< KV caches and the states of linear-attention layers
   std::uint64_t scratch_bytes() const;  ///< everything else the session allocated
 
  private:

@@ -1,4 +1,4 @@
-#include "runtime/exact_math.hpp"
+#include "util/exact_math.hpp"
 #include "catch.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ double ulps(double got, long double want) {
 
 }  // namespace
 
-TEST_CASE("our double functions keep their bounds", "[runtime]") {
+TEST_CASE("our double functions keep their bounds", "[util]") {
   double exp_worst = 0;
   for (double x = -700; x < 700; x += 0.0137)
     exp_worst = std::max(exp_worst, ulps(exact_exp(x), std::exp((long double)x)));

@@ -1,4 +1,4 @@
-#include "runtime/exact_math.hpp"
+#include "util/exact_math.hpp"
 
 #include <bit>
 #include <cmath>

@@ -1,0 +1,179 @@
+#include "runtime/gated_delta.hpp"
+
+#include "util/exact_math.hpp"
+#include "util/try.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ml {
+
+namespace {
+
+constexpr float kL2Eps = 1e-6f;
+// Columns of a state that one thread takes at a time.
+constexpr std::uint64_t kColumns = 64;
+
+double sigmoid(double x) { return 1.0 / (1.0 + exact_exp(-std::clamp(x, -700.0, 700.0))); }
+
+// log(1 + e^x) without cancellation or overflow.
+double softplus(double x) {
+  const double e = exact_exp(-std::min(std::fabs(x), 700.0));
+  // log(1 + e): where e is too small for 1 + e to keep its digits, the series is exact enough.
+  const double tail = e < 0x1p-26 ? e - 0.5 * e * e : exact_log(1.0 + e);
+  return std::max(x, 0.0) + tail;
+}
+
+}  // namespace
+
+Result<GatedDelta> GatedDelta::create(const Model& model, const SessionOptions& options) {
+  GatedDelta result;
+  const ModelDesc& desc = model.desc();
+  result.desc_ = &desc;
+  result.layers_.resize(desc.n_layers());
+  const GatedDeltaDesc& linear = desc.linear;
+  const std::uint64_t n_channels = linear.n_channels();
+  bool any = false;
+  for (std::uint32_t i = 0; i < desc.n_layers(); ++i) {
+    if (desc.layers[i].kind != LayerKind::gated_delta) continue;
+    any = true;
+    Layer& layer = result.layers_[i];
+    layer.lqkv = matrix_of(model, Role::lqkv, i);
+    layer.lz = matrix_of(model, Role::lz, i);
+    layer.lb = matrix_of(model, Role::lb, i);
+    layer.la = matrix_of(model, Role::la, i);
+    layer.lout = matrix_of(model, Role::lout, i);
+    layer.norm = decode_tensor(model, Role::lnorm, i);
+    const std::vector<float> conv = decode_tensor(model, Role::lconv, i);
+    layer.conv.resize(conv.size());
+    for (std::uint64_t channel = 0; channel < n_channels; ++channel) {
+      for (std::uint64_t tap = 0; tap < linear.conv; ++tap) {
+        layer.conv[tap * n_channels + channel] = conv[channel * linear.conv + tap];
+      }
+    }
+    for (const float bias : decode_tensor(model, Role::dt_bias, i)) layer.dt_bias.push_back(bias);
+    for (const float a_log : decode_tensor(model, Role::a_log, i)) {
+      layer.decay_rate.push_back(exact_exp(std::clamp(static_cast<double>(a_log), -700.0, 700.0)));
+    }
+    ML_TRY(layer.state,
+           AlignedBuffer<float>::allocate(result.recurrent_floats() + result.history_rows() * n_channels));
+  }
+  if (!any) return result;
+  const std::uint64_t batch = options.batch;
+  ML_TRY(result.inputs_, AlignedBuffer<float>::allocate((result.history_rows() + batch) * n_channels));
+  ML_TRY(result.mixed_, AlignedBuffer<float>::allocate(batch * n_channels));
+  ML_TRY(result.beta_, AlignedBuffer<float>::allocate(batch * linear.v_heads));
+  ML_TRY(result.decay_, AlignedBuffer<float>::allocate(batch * linear.v_heads));
+  ML_TRY(result.out_, AlignedBuffer<float>::allocate(batch * linear.n_values()));
+  ML_TRY(result.gated_, Operand::create(batch, linear.n_values()));
+  return result;
+}
+
+void GatedDelta::project(Workspace& workspace, const Layer& layer, std::uint64_t n_tokens) {
+  const GatedDeltaDesc& linear = desc_->linear;
+  const std::uint64_t n_channels = linear.n_channels();
+  const Product products[] = {{layer.lqkv, inputs_.data() + history_rows() * n_channels, n_channels},
+                              {layer.lz, gated_.row(0), gated_.stride()},
+                              {layer.lb, beta_.data(), linear.v_heads},
+                              {layer.la, decay_.data(), linear.v_heads}};
+  workspace.multiply(workspace.input, n_tokens, products);
+}
+
+// Convolution and SiLU of every channel, then the L2 norms of queries and keys.
+void GatedDelta::convolve(Workspace& workspace, Layer& layer, std::uint64_t n_tokens) {
+  const GatedDeltaDesc& linear = desc_->linear;
+  const std::uint64_t n_channels = linear.n_channels();
+  const std::uint64_t n_history = history_rows() * n_channels;
+  float* history = layer.state.data() + recurrent_floats();
+  std::copy_n(history, n_history, inputs_.data());
+  const float query_factor = 1.0f / std::sqrt(static_cast<float>(linear.k_dim));
+  workspace.for_tokens(n_tokens, [&](std::uint64_t token) {
+    float* row = mixed_.data() + token * n_channels;
+    workspace.table.conv_silu(inputs_.data() + token * n_channels, n_channels, layer.conv.data(), linear.conv,
+                              n_channels, row);
+    for (std::uint64_t head = 0; head < 2ull * linear.k_heads; ++head) {
+      workspace.table.l2_norm(row + head * linear.k_dim, linear.k_dim, kL2Eps,
+                              head < linear.k_heads ? query_factor : 1.0f);
+    }
+    for (std::uint64_t head = 0; head < linear.v_heads; ++head) {
+      float& beta = beta_.data()[token * linear.v_heads + head];
+      float& decay = decay_.data()[token * linear.v_heads + head];
+      beta = static_cast<float>(sigmoid(beta));
+      const double g = -layer.decay_rate[head] * softplus(decay + layer.dt_bias[head]);
+      decay = static_cast<float>(exact_exp(std::max(g, -700.0)));
+    }
+  });
+  std::copy_n(inputs_.data() + n_tokens * n_channels, n_history, history);
+}
+
+void GatedDelta::recur(Workspace& workspace, Layer& layer, std::uint64_t n_tokens) {
+  const GatedDeltaDesc& linear = desc_->linear;
+  const std::uint64_t n_channels = linear.n_channels();
+  const std::uint64_t n_keys = std::uint64_t(linear.k_heads) * linear.k_dim;
+  const std::uint64_t n_pieces = (linear.v_dim + kColumns - 1) / kColumns;
+  const auto recur_pieces = [&](std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t item = begin; item < end; ++item) {
+      const std::uint64_t head = item / n_pieces;
+      const std::uint64_t first = item % n_pieces * kColumns;
+      const std::uint64_t last = std::min<std::uint64_t>(linear.v_dim, first + kColumns);
+      const std::uint64_t key_head = head / (linear.v_heads / linear.k_heads);
+      for (std::uint64_t token = 0; token < n_tokens; ++token) {
+        const float* row = mixed_.data() + token * n_channels;
+        workspace.table.delta_step({.state = layer.state.data() + head * linear.k_dim * linear.v_dim,
+                                    .query = row + key_head * linear.k_dim,
+                                    .key = row + n_keys + key_head * linear.k_dim,
+                                    .value = row + 2 * n_keys + head * linear.v_dim,
+                                    .k_dim = linear.k_dim,
+                                    .v_dim = linear.v_dim,
+                                    .decay = decay_.data()[token * linear.v_heads + head],
+                                    .beta = beta_.data()[token * linear.v_heads + head],
+                                    .out = out_.data() + token * linear.n_values() + head * linear.v_dim},
+                                   first, last);
+      }
+    }
+  };
+  constexpr std::uint64_t kWorthAThread = 1u << 15;
+  const std::uint64_t n_items = linear.v_heads * n_pieces;
+  workspace.pool.run(n_items, n_tokens * recurrent_floats() < kWorthAThread ? n_items : 1, recur_pieces);
+}
+
+void GatedDelta::gate(Workspace& workspace, const Layer& layer, std::uint64_t token) {
+  const GatedDeltaDesc& linear = desc_->linear;
+  float* out = out_.data() + token * linear.n_values();
+  for (std::uint64_t head = 0; head < linear.v_heads; ++head) {
+    float* values = out + head * linear.v_dim;
+    workspace.table.rms_norm(values, layer.norm.data(), linear.v_dim, desc_->norm_eps, values);
+  }
+  workspace.table.silu_mul(gated_.row(token), out, linear.n_values());
+}
+
+void GatedDelta::run(Workspace& workspace, std::uint32_t layer_index, std::uint64_t n_tokens) {
+  Layer& layer = layers_[layer_index];
+  project(workspace, layer, n_tokens);
+  convolve(workspace, layer, n_tokens);
+  recur(workspace, layer, n_tokens);
+  workspace.for_tokens(n_tokens, [&](std::uint64_t token) { gate(workspace, layer, token); });
+  const Product output[] = {{layer.lout, workspace.delta(), desc_->dim}};
+  workspace.multiply(gated_, n_tokens, output);
+}
+
+void GatedDelta::reset() {
+  for (Layer& layer : layers_) std::fill_n(layer.state.data(), layer.state.size(), 0.0f);
+}
+
+std::span<float> GatedDelta::state(std::uint32_t layer) {
+  return {layers_[layer].state.data(), layers_[layer].state.size()};
+}
+
+std::uint64_t GatedDelta::state_bytes() const {
+  std::uint64_t sum = 0;
+  for (const Layer& layer : layers_) sum += layer.state.n_bytes();
+  return sum;
+}
+
+std::uint64_t GatedDelta::scratch_bytes() const {
+  return inputs_.n_bytes() + mixed_.n_bytes() + beta_.n_bytes() + decay_.n_bytes() + out_.n_bytes() +
+         gated_.n_bytes();
+}
+
+}  // namespace ml

@@ -1,0 +1,62 @@
+#include "runtime/workspace.hpp"
+
+#include "kernels/targets.hpp"
+#include "util/try.hpp"
+
+namespace ml {
+
+Workspace::Workspace(const ModelDesc& desc, const SessionOptions& options)
+    : table(kernels::table_of(options.target)),
+      activations(options.activations),
+      pool(options.threads != 0 ? options.threads : available_threads()),
+      dim_(desc.dim),
+      norm_eps_(desc.norm_eps) {}
+
+Result<std::unique_ptr<Workspace>> Workspace::create(const ModelDesc& desc, const SessionOptions& options) {
+  std::unique_ptr<Workspace> workspace(new Workspace(desc, options));
+  const std::uint64_t batch = options.batch;
+  ML_TRY(workspace->hidden_, AlignedBuffer<float>::allocate(batch * desc.dim));
+  ML_TRY(workspace->delta_, AlignedBuffer<float>::allocate(batch * desc.dim));
+  ML_TRY(workspace->input, Operand::create(batch, desc.dim));
+  return workspace;
+}
+
+void Workspace::for_tokens(std::uint64_t n_tokens, const std::function<void(std::uint64_t)>& job) {
+  constexpr std::uint64_t kGrain = 4;
+  pool.run(n_tokens, kGrain, [&](std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t token = begin; token < end; ++token) job(token);
+  });
+}
+
+void Workspace::normalize(std::span<const float> weight, std::uint64_t first, std::uint64_t n_tokens) {
+  for_tokens(n_tokens, [&](std::uint64_t token) {
+    table.rms_norm(hidden(first + token), weight.data(), dim_, norm_eps_, input.row(first + token));
+  });
+}
+
+void Workspace::add_delta(std::span<const float> post_norm, std::uint64_t n_tokens) {
+  for_tokens(n_tokens, [&](std::uint64_t token) {
+    float* to = hidden(token);
+    float* from = delta_.data() + token * dim_;
+    if (!post_norm.empty()) table.rms_norm(from, post_norm.data(), dim_, norm_eps_, from);
+    for (std::uint64_t i = 0; i < dim_; ++i) to[i] += from[i];
+  });
+}
+
+std::vector<float> decode_tensor(const Model& model, Role role, std::uint32_t layer) {
+  const Tensor* tensor = model.find(role, layer);
+  if (tensor == nullptr) return {};
+  const TensorView& view = tensor->view;
+  std::vector<float> values(view.n_weights());
+  for (std::uint64_t row = 0; row < view.rows; ++row) {
+    decode_row(view, row, std::span(values).subspan(row * view.cols, view.cols));
+  }
+  return values;
+}
+
+const TensorView* matrix_of(const Model& model, Role role, std::uint32_t layer) {
+  const Tensor* tensor = model.find(role, layer);
+  return tensor == nullptr ? nullptr : &tensor->view;
+}
+
+}  // namespace ml

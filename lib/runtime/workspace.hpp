@@ -1,0 +1,65 @@
+#pragma once
+
+#include <ml/session.hpp>
+
+#include "kernels/table.hpp"
+#include "runtime/operand.hpp"
+#include "util/aligned_buffer.hpp"
+#include "util/thread_pool.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace ml {
+
+/// The tokens of one pass: their number, and the position of the first.
+struct Batch {
+  std::uint32_t position;
+  std::uint64_t n_tokens;
+};
+
+/// What all layers of a session share: kernels, threads, and the residual stream of the batch under way.
+class Workspace {
+ public:
+  /// @error nomem
+  static Result<std::unique_ptr<Workspace>> create(const ModelDesc& desc, const SessionOptions& options);
+
+  const kernels::Table& table;
+  const Activations activations;
+  ThreadPool pool;
+
+  /// Calls job(token) for each token of a batch; short batches wake no thread.
+  void for_tokens(std::uint64_t n_tokens, const std::function<void(std::uint64_t)>& job);
+  /// input = rms_norm(hidden) for tokens [first, first + n_tokens).
+  void normalize(std::span<const float> weight, std::uint64_t first, std::uint64_t n_tokens);
+  void multiply(Operand& x, std::uint64_t n_tokens, std::span<const Product> products) {
+    ml::multiply(pool, table, activations, x, 0, n_tokens, products);
+  }
+  /// hidden += delta, normalized before where post_norm is not empty.
+  void add_delta(std::span<const float> post_norm, std::uint64_t n_tokens);
+
+  float* hidden(std::uint64_t token) { return hidden_.data() + token * dim_; }
+  float* delta() { return delta_.data(); }
+  Operand input;  ///< [batch][dim]: the normalized stream, what a layer multiplies
+
+  std::uint64_t n_bytes() const { return input.n_bytes() + hidden_.n_bytes() + delta_.n_bytes(); }
+
+ private:
+  Workspace(const ModelDesc& desc, const SessionOptions& options);
+
+  std::uint64_t dim_;
+  float norm_eps_;
+  AlignedBuffer<float> hidden_;  // [batch][dim]
+  AlignedBuffer<float> delta_;   // [batch][dim]: what a half layer adds
+};
+
+/// A tensor of a model, decoded to floats; empty where the model has none.
+std::vector<float> decode_tensor(const Model& model, Role role, std::uint32_t layer);
+
+/// The view of a matrix that the model has.
+const TensorView* matrix_of(const Model& model, Role role, std::uint32_t layer);
+
+}  // namespace ml
