@@ -9,12 +9,13 @@ namespace ml {
 
 namespace {
 
-// f16_to_f32() without a branch, so that the loop vectorizes: the multiplication moves the exponent's bias, and
-// makes normal numbers of subnormal ones.
+// f16_to_f32() without a branch, so that the loop vectorizes: the multiplication moves the exponent's bias,
+// and makes normal numbers of subnormal ones.
 float widen(std::uint16_t half) {
   const std::uint32_t magnitude = half & 0x7fffu;
   const float moved = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
-  const std::uint32_t special = (magnitude >= 0x7c00u ? 0x7f800000u : 0u) | (magnitude > 0x7c00u ? 0x400000u : 0u);
+  const std::uint32_t special =
+      (magnitude >= 0x7c00u ? 0x7f800000u : 0u) | (magnitude > 0x7c00u ? 0x400000u : 0u);
   const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(moved) | special | sign);
 }
