@@ -1,5 +1,6 @@
 #pragma once
 
+#include "convert/family.hpp"
 #include "formats/safetensors.hpp"
 
 #include <unistd.h>
@@ -37,6 +38,14 @@ class TempFolder {
  private:
   std::filesystem::path path_;
 };
+
+/// "one of the supported families: llama, ...": what messages say of the registry.
+inline std::string family_list() {
+  std::string names;
+  for (const ml::Family* family : ml::families())
+    names += (names.empty() ? "" : ", ") + std::string(family->name);
+  return "one of the supported families: " + names;
+}
 
 /// A small Llama checkpoint that tests change before they write it: float32, every element 0.5 unless set.
 struct TinyCheckpoint {
