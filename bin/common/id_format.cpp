@@ -128,7 +128,8 @@ ml::Result<Ids> parse_ids(std::string_view text, const std::string& format) {
 
 std::string json_text_line(const std::string& text) {
   const nlohmann::json value = text;
-  return fmt::format("{{\"text\": {}}}\n", value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  return fmt::format("{{\"text\": {}}}\n",
+                     value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 }  // namespace cli

@@ -42,13 +42,14 @@ Result<Model> Model::assemble(ModelDesc desc, std::vector<Tensor> tensors, std::
   const auto check = [&](Role role, std::uint32_t layer) -> Result<void> {
     const Tensor* tensor = model.find(role, layer);
     if (tensor == nullptr) {
-      return Error{.status = Status::format, .message = "tensor is missing", .tensor = tensor_name(role, layer)};
+      return Error{
+          .status = Status::format, .message = "tensor is missing", .tensor = tensor_name(role, layer)};
     }
     const Shape shape = role_shape(model.desc_, role);
     if (shape != Shape{tensor->view.rows, tensor->view.cols}) {
       return Error{.status = Status::shape,
-                   .message = fmt::format("shape is {} x {}, must be {} x {}", tensor->view.rows, tensor->view.cols,
-                                          shape.rows, shape.cols),
+                   .message = fmt::format("shape is {} x {}, must be {} x {}", tensor->view.rows,
+                                          tensor->view.cols, shape.rows, shape.cols),
                    .tensor = tensor->name};
     }
     return {};

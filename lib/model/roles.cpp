@@ -10,10 +10,35 @@ namespace ml {
 namespace {
 
 constexpr std::array<std::string_view, kRoles> kNames{
-    "tok_emb",  "attn_norm", "wq",      "wk",     "wv",        "wo",    "wg",       "bq",    "bk", "bv",
-    "q_norm",   "k_norm",    "lqkv",    "lz",     "lb",        "la",    "lconv",    "dt_bias", "A_log",
-    "lnorm",    "lout",      "ffn_norm", "w1",    "w2",        "w3",    "post_attn_norm",
-    "post_ffn_norm", "final_norm", "wcls",
+    "tok_emb",
+    "attn_norm",
+    "wq",
+    "wk",
+    "wv",
+    "wo",
+    "wg",
+    "bq",
+    "bk",
+    "bv",
+    "q_norm",
+    "k_norm",
+    "lqkv",
+    "lz",
+    "lb",
+    "la",
+    "lconv",
+    "dt_bias",
+    "A_log",
+    "lnorm",
+    "lout",
+    "ffn_norm",
+    "w1",
+    "w2",
+    "w3",
+    "post_attn_norm",
+    "post_ffn_norm",
+    "final_norm",
+    "wcls",
 };
 
 }  // namespace
@@ -21,12 +46,15 @@ constexpr std::array<std::string_view, kRoles> kNames{
 std::string_view role_name(Role role) { return kNames[static_cast<std::size_t>(role)]; }
 
 std::string tensor_name(Role role, std::uint32_t layer) {
-  return layer == kNoLayer ? std::string(role_name(role)) : fmt::format("layers.{}.{}", layer, role_name(role));
+  return layer == kNoLayer ? std::string(role_name(role))
+                           : fmt::format("layers.{}.{}", layer, role_name(role));
 }
 
 Shape role_shape(const ModelDesc& desc, Role role) {
   const GatedDeltaDesc& linear = desc.linear;
-  const auto when = [](bool present, std::uint64_t rows, std::uint64_t cols) { return present ? Shape{rows, cols} : Shape{}; };
+  const auto when = [](bool present, std::uint64_t rows, std::uint64_t cols) {
+    return present ? Shape{rows, cols} : Shape{};
+  };
   switch (role) {
     case Role::tok_emb: return {desc.vocab, desc.dim};
     case Role::wcls: return when(!desc.shared_classifier, desc.vocab, desc.dim);
@@ -75,7 +103,8 @@ std::vector<Role> layer_roles(const ModelDesc& desc, const LayerDesc& layer) {
       if (desc.qk_norm) add({Role::q_norm, Role::k_norm});
       break;
     case LayerKind::gated_delta:
-      add({Role::lqkv, Role::lz, Role::lb, Role::la, Role::lconv, Role::dt_bias, Role::a_log, Role::lnorm, Role::lout});
+      add({Role::lqkv, Role::lz, Role::lb, Role::la, Role::lconv, Role::dt_bias, Role::a_log, Role::lnorm,
+           Role::lout});
       break;
   }
   add({Role::ffn_norm, Role::w1, Role::w2, Role::w3});

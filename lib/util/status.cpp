@@ -8,20 +8,13 @@ namespace ml {
 
 std::string_view status_name(Status status) {
   switch (status) {
-    case Status::io:
-      return "ML_E_IO";
-    case Status::format:
-      return "ML_E_FORMAT";
-    case Status::shape:
-      return "ML_E_SHAPE";
-    case Status::unsupported:
-      return "ML_E_UNSUPPORTED";
-    case Status::limit:
-      return "ML_E_LIMIT";
-    case Status::nomem:
-      return "ML_E_NOMEM";
-    case Status::arg:
-      return "ML_E_ARG";
+    case Status::io: return "ML_E_IO";
+    case Status::format: return "ML_E_FORMAT";
+    case Status::shape: return "ML_E_SHAPE";
+    case Status::unsupported: return "ML_E_UNSUPPORTED";
+    case Status::limit: return "ML_E_LIMIT";
+    case Status::nomem: return "ML_E_NOMEM";
+    case Status::arg: return "ML_E_ARG";
   }
   return "ML_E_FORMAT";
 }

@@ -22,10 +22,10 @@ inline constexpr std::uint32_t kBlock = 32;
 /// What the registry knows about an encoding.
 struct EncodingInfo {
   Encoding encoding;
-  std::string_view name;          ///< "q8_0": as options and reports spell it
-  std::uint32_t block_weights;    ///< weights a block; columns must be a multiple of it
-  std::uint32_t block_bytes;      ///< bytes a block without its scale
-  bool quantized;                 ///< has scales, and takes Q8 activations
+  std::string_view name;        ///< "q8_0": as options and reports spell it
+  std::uint32_t block_weights;  ///< weights a block; columns must be a multiple of it
+  std::uint32_t block_bytes;    ///< bytes a block without its scale
+  bool quantized;               ///< has scales, and takes Q8 activations
 };
 
 /// @return every encoding, in the order of the enum

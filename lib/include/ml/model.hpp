@@ -13,7 +13,8 @@
 namespace ml {
 
 enum class RopeType : std::uint8_t { plain, llama3, linear, yarn };
-enum class RopeLayout : std::uint8_t { interleaved, rotate_half };  ///< pairs (2i, 2i+1), or (i, i + rot_dim / 2)
+/// Which dimensions of a head rotate together: (2i, 2i + 1), or (i, i + rot_dim / 2).
+enum class RopeLayout : std::uint8_t { interleaved, rotate_half };
 enum class Activation : std::uint8_t { silu, gelu_tanh };
 enum class LayerKind : std::uint8_t { attention, gated_delta };
 
@@ -26,9 +27,9 @@ struct RopeDesc {
   float low_freq_factor = 0;   ///< llama3; yarn: beta_fast
   float high_freq_factor = 0;  ///< llama3; yarn: beta_slow
   std::uint32_t orig_max_seq = 0;
-  float attn_factor = 0;       ///< yarn: multiplies cos and sin
-  float local_theta = 0;       ///< base of the layers with local_rope
-  std::uint32_t rot_dim = 0;   ///< leading dimensions of a head that rotate; always set (head_dim when all do)
+  float attn_factor = 0;      ///< yarn: multiplies cos and sin
+  float local_theta = 0;      ///< base of the layers with local_rope
+  std::uint32_t rot_dim = 0;  ///< leading dimensions of a head that rotate; always set (head_dim when all do)
 };
 
 /// Gated delta rule (mlb(5), LINEAR ATTENTION); all 0 when the model has no such layer.
@@ -84,10 +85,34 @@ struct ModelDesc {
 /// What a tensor is for. The names are those of mlb(5), BODY.
 enum class Role : std::uint8_t {
   tok_emb,
-  attn_norm, wq, wk, wv, wo, wg, bq, bk, bv, q_norm, k_norm,
-  lqkv, lz, lb, la, lconv, dt_bias, a_log, lnorm, lout,
-  ffn_norm, w1, w2, w3, post_attn_norm, post_ffn_norm,
-  final_norm, wcls,
+  attn_norm,
+  wq,
+  wk,
+  wv,
+  wo,
+  wg,
+  bq,
+  bk,
+  bv,
+  q_norm,
+  k_norm,
+  lqkv,
+  lz,
+  lb,
+  la,
+  lconv,
+  dt_bias,
+  a_log,
+  lnorm,
+  lout,
+  ffn_norm,
+  w1,
+  w2,
+  w3,
+  post_attn_norm,
+  post_ffn_norm,
+  final_norm,
+  wcls,
 };
 inline constexpr std::size_t kRoles = static_cast<std::size_t>(Role::wcls) + 1;
 
@@ -101,14 +126,16 @@ inline constexpr std::uint32_t kNoLayer = UINT32_MAX;
 struct Tensor {
   Role role = Role::tok_emb;
   std::uint32_t layer = kNoLayer;
-  std::string name = {};  ///< as its file calls it ("model.layers.0.self_attn.q_proj.weight"), or "layers.0.wq"
+  std::string name =
+      {};  ///< as its file calls it ("model.layers.0.self_attn.q_proj.weight"), or "layers.0.wq"
   TensorView view = {};
 };
 
 /// @return "layers.3.wq", "tok_emb": the name of a role in formats that store none
 ML_API std::string tensor_name(Role role, std::uint32_t layer);
 
-/// Shape that `desc` gives a tensor: {rows, cols}; vectors have one row. {0, 0} when the model has no such tensor.
+/// Shape that `desc` gives a tensor: {rows, cols}; vectors have one row. {0, 0} when the model has no such
+/// tensor.
 struct Shape {
   std::uint64_t rows = 0;
   std::uint64_t cols = 0;

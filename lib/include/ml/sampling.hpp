@@ -10,11 +10,11 @@
 namespace ml {
 
 struct SamplingOptions {
-  float temperature = 0;       ///< 0: greedy, the first of the largest logits
-  std::uint32_t top_k = 0;     ///< 0: all
-  float top_p = 1;             ///< smallest set whose probability reaches it
-  float min_p = 0;             ///< drops tokens below this share of the best one's probability
-  float repeat_penalty = 1;    ///< divides positive, multiplies negative logits of seen tokens
+  float temperature = 0;           ///< 0: greedy, the first of the largest logits
+  std::uint32_t top_k = 0;         ///< 0: all
+  float top_p = 1;                 ///< smallest set whose probability reaches it
+  float min_p = 0;                 ///< drops tokens below this share of the best one's probability
+  float repeat_penalty = 1;        ///< divides positive, multiplies negative logits of seen tokens
   std::uint32_t repeat_last = 64;  ///< how many of the last tokens count as seen
   std::uint64_t seed = 0;
 };

@@ -27,7 +27,8 @@ struct SessionOptions {
 /// Receives the logits of one position: vocab floats, valid during the call. Positions come in order.
 using LogitsSink = std::function<void(std::uint32_t position, std::span<const float> logits)>;
 
-/// One sequence running through a model: its KV cache and scratch memory. Not thread-safe; use one a sequence.
+/// One sequence running through a model: its KV cache and scratch memory. Not thread-safe; use one a
+/// sequence.
 class ML_API Session {
  public:
   /// @error limit        ctx is over the model's max_seq

@@ -29,11 +29,11 @@ ML_API std::string_view status_name(Status status);
 /// One failure: what is wrong (field, value, rule), in which file, and where.
 struct Error {
   Status status = Status::format;
-  std::string message;                          ///< "head_dim is 65, must be even"
-  std::string path = {};                        ///< the file, empty when not known yet
-  std::optional<std::uint64_t> offset = {};     ///< the first wrong byte of that file
-  std::string tensor = {};                      ///< the tensor, when that says more than an offset
-  int os_errno = 0;                             ///< errno of the failed call, 0 when there was none
+  std::string message;                       ///< "head_dim is 65, must be even"
+  std::string path = {};                     ///< the file, empty when not known yet
+  std::optional<std::uint64_t> offset = {};  ///< the first wrong byte of that file
+  std::string tensor = {};                   ///< the tensor, when that says more than an offset
+  int os_errno = 0;                          ///< errno of the failed call, 0 when there was none
 };
 
 /// @return one line: "model.mlb: head_dim is 65, must be even (ML_E_SHAPE, offset 80)"
