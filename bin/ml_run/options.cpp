@@ -33,7 +33,7 @@ void declare_run_options(Tool& tool, RunOptions& options) {
   app.add_option("--acts", options.activations, "activations of quantized matrices: q8 or f32")
       ->transform(CLI::CheckedTransformer(std::map<std::string, ml::Activations>{
           {"q8", ml::Activations::q8}, {"f32", ml::Activations::f32}}));
-  app.add_option("--kv", options.kv, "KV cache: f16 or f32 (default: f16; f32 with --acts f32)")
+  app.add_option("--kv", options.kv, "KV cache: f16, f32 or q8 (default: f16; f32 with --acts f32)")
       ->transform(CLI::CheckedTransformer(std::map<std::string, ml::KvType>{
           {"f16", ml::KvType::f16}, {"f32", ml::KvType::f32}, {"q8", ml::KvType::q8}}));
   app.add_flag("--ids", options.ids, "print token ids instead of text");
