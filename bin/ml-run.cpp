@@ -1,8 +1,10 @@
 #include "common/find_tokenizer.hpp"
 #include "common/text.hpp"
 #include "common/tool.hpp"
+#include "ml_run/answer.hpp"
 #include "ml_run/options.hpp"
 
+#include <ml/generation.hpp>
 #include <ml/hash.hpp>
 #include <ml/input.hpp>
 #include <ml/model.hpp>
@@ -11,7 +13,9 @@
 #include <ml/session.hpp>
 #include <ml/tokenizer.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <optional>
 
 namespace {
@@ -33,16 +37,19 @@ class Run {
   void operator()();
 
  private:
-  bool check_usage();
   bool open_model();
   bool open_tokenizer();
+  bool read_session();
   bool read_prompt();
   bool encode_prompt();
   bool create_session();
   bool eval_prompt();
   bool eval_prompt_with_logits();
   void generate();
-  void write_token(std::uint32_t token);
+  bool ends_text(std::uint32_t token) const {
+    return std::find(ends_.begin(), ends_.end(), token) != ends_.end();
+  }
+  void save_session();
   void print_digest(const std::string& what, const ml::Hasher& hasher);
   void print_stats();
   bool report(const ml::Error& error, const std::string& path = {}) {
@@ -54,34 +61,18 @@ class Run {
   const cli::RunOptions& options_;
   std::optional<ml::Model> model_;
   std::optional<ml::Tokenizer> tokenizer_;
-  std::optional<ml::StreamDecoder> decoder_;
   std::optional<ml::Session> session_;
+  std::vector<std::uint32_t> ends_;  // tokens that end a text
+  std::string saved_;                // the session file's bytes, empty where there is none
+  std::uint32_t n_saved_ = 0;        // its tokens
   std::string prompt_;
-  std::vector<std::uint32_t> tokens_;
+  std::vector<std::uint32_t> tokens_;   // to evaluate: what a session left pending, then the prompt
+  std::vector<std::uint32_t> pending_;  // said, and not evaluated yet
   std::vector<float> logits_;
-  std::size_t n_written_ = 0;
   double load_seconds_ = 0;
   double prompt_seconds_ = 0;
   double decode_seconds_ = 0;
 };
-
-bool Run::check_usage() {
-  const int sources = !options_.prompt.empty() + !options_.prompt_file.empty() + !options_.tokens.empty();
-  if (sources > 1) {
-    tool_.fail_usage("PROMPT, --prompt-file and --tokens exclude each other");
-    return false;
-  }
-  const bool reads_stdin = sources == 0 || options_.prompt_file == "-";
-  if (options_.model == "-" && reads_stdin) {
-    tool_.fail_usage("MODEL and the prompt cannot both come from standard input");
-    return false;
-  }
-  if (options_.logits == "-" && options_.n > 0) {
-    tool_.fail_usage("--logits - needs -n 0, since text goes to standard output too");
-    return false;
-  }
-  return true;
-}
 
 bool Run::open_model() {
   const auto start = Clock::now();
@@ -104,7 +95,22 @@ bool Run::open_tokenizer() {
   auto tokenizer = ml::Tokenizer::open(path);
   if (!tokenizer) return report(tokenizer.error(), path);
   tokenizer_.emplace(std::move(*tokenizer));
-  decoder_.emplace(*tokenizer_);
+  if (tokenizer_->eos()) ends_.push_back(*tokenizer_->eos());
+  auto ends = ml::end_tokens(options_.model);
+  if (!ends) return report(ends.error());
+  ends_.insert(ends_.end(), ends->begin(), ends->end());
+  return true;
+}
+
+bool Run::read_session() {
+  std::error_code ignored;
+  if (options_.session.empty() || !std::filesystem::exists(options_.session, ignored)) return true;
+  auto bytes = ml::read_text(options_.session);
+  if (!bytes) return report(bytes.error());
+  saved_ = std::move(*bytes);
+  const auto n_tokens = ml::Session::saved_tokens(std::as_bytes(std::span(saved_)));
+  if (!n_tokens) return report(n_tokens.error(), options_.session);
+  n_saved_ = *n_tokens;
   return true;
 }
 
@@ -122,24 +128,27 @@ bool Run::read_prompt() {
 }
 
 bool Run::encode_prompt() {
-  tokens_ = options_.tokens.empty() ? tokenizer_->encode(prompt_) : options_.tokens;
-  if (!tokens_.empty()) return true;
+  ml::EncodeOptions encode;
+  if (!saved_.empty()) encode.bos = false;
+  tokens_ = options_.tokens.empty() ? tokenizer_->encode(prompt_, encode) : options_.tokens;
+  if (!tokens_.empty() || n_saved_ > 0) return true;
   return report({.status = ml::Status::arg, .message = "the prompt is empty, and the tokenizer adds no BOS"});
 }
 
 bool Run::create_session() {
   const std::uint64_t max_seq = model_->desc().max_seq;
   std::uint64_t ctx = options_.ctx;
-  if (ctx == 0) ctx = std::min<std::uint64_t>(max_seq, tokens_.size() + options_.n);
-  if (tokens_.size() > ctx) {
+  const std::uint64_t n_known = n_saved_ + tokens_.size();
+  if (ctx == 0) ctx = std::min<std::uint64_t>(max_seq, n_known + options_.n);
+  if (n_known > ctx) {
     return report(
         {.status = ml::Status::limit,
-         .message = fmt::format("the prompt has {} tokens, but the context holds {}", tokens_.size(), ctx)},
+         .message = fmt::format("the prompt has {} tokens, but the context holds {}", n_known, ctx)},
         options_.model);
   }
   ml::SessionOptions session{
       .ctx = static_cast<std::uint32_t>(ctx),
-      .batch = static_cast<std::uint32_t>(std::min<std::uint64_t>(options_.batch, tokens_.size())),
+      .batch = static_cast<std::uint32_t>(std::min<std::uint64_t>(options_.batch, n_known)),
       .activations = options_.activations,
       .threads = tool_.threads(),
       .target = tool_.target()};
@@ -148,7 +157,14 @@ bool Run::create_session() {
   auto created = ml::Session::create(*model_, session);
   if (!created) return report(created.error(), options_.model);
   session_.emplace(std::move(*created));
-  return true;
+  if (saved_.empty()) return true;
+  auto pending = session_->restore(std::as_bytes(std::span(saved_)));
+  if (!pending) return report(pending.error(), options_.session);
+  tokens_.insert(tokens_.begin(), pending->begin(), pending->end());
+  if (!tokens_.empty()) return true;
+  return report(
+      {.status = ml::Status::arg, .message = "the session left no token to go on from; give a prompt"},
+      options_.session);
 }
 
 bool Run::eval_prompt() {
@@ -157,9 +173,15 @@ bool Run::eval_prompt() {
   if (options_.digest || !options_.logits.empty()) {
     done = eval_prompt_with_logits();
   } else {
-    auto logits = session_->eval(tokens_);
-    if (!logits) return report(logits.error(), options_.model);
-    logits_.assign(logits->begin(), logits->end());
+    // A session that is only prepared keeps its last token for the run that goes on.
+    const bool prepare = !options_.session.empty() && options_.n == 0;
+    const auto now = std::span(tokens_).first(tokens_.size() - (prepare ? 1 : 0));
+    if (prepare) pending_ = {tokens_.back()};
+    if (!now.empty()) {
+      auto logits = session_->eval(now);
+      if (!logits) return report(logits.error(), options_.model);
+      logits_.assign(logits->begin(), logits->end());
+    }
   }
   prompt_seconds_ = seconds_since(start);
   return done;
@@ -192,36 +214,21 @@ void Run::print_digest(const std::string& what, const ml::Hasher& hasher) {
   fmt::print(stderr, "digest {} {}\n", what, hasher.hex());
 }
 
-void Run::write_token(std::uint32_t token) {
-  if (options_.ids) {
-    tool_.print("{}{}", n_written_ == 0 ? "" : " ", token);
-  } else {
-    tool_.print(decoder_->push({&token, 1}));
-  }
-  tool_.flush();
-  ++n_written_;
-}
-
 void Run::generate() {
   auto sampler = ml::Sampler::create(options_.sampling);
   if (!sampler) return tool_.fail(sampler.error());
-  for (const std::uint32_t token : tokens_) sampler->accept(token);
-  if (decoder_ && !options_.ids) {
-    // BOS is no text, and what follows it starts like a text of its own.
-    const bool after_bos = tokenizer_->bos() == tokens_.front();
-    const std::string prompt = decoder_->push(std::span(tokens_).subspan(after_bos ? 1 : 0));
-    if (options_.echo) tool_.print(prompt);
-  } else if (options_.echo) {
-    for (const std::uint32_t token : tokens_) write_token(token);
-  }
+  if (options_.n == 0) return;
+  const std::size_t n_history = session_->tokens().size() - tokens_.size();
+  for (const std::uint32_t token : session_->tokens()) sampler->accept(token);
+  cli::Answer answer(tool_, options_, tokenizer_ ? &*tokenizer_ : nullptr);
+  answer.begin(session_->tokens().first(n_history), tokens_);
   const auto start = Clock::now();
   std::uint32_t n_steps = 0;
   for (std::uint32_t i = 0; i < options_.n; ++i) {
     const std::uint32_t token = sampler->sample(logits_);
-    if (tokenizer_ && tokenizer_->eos() == token) break;
-    write_token(token);
+    pending_ = {token};
+    if (ends_text(token) || !answer.write(token) || i + 1 == options_.n) break;
     sampler->accept(token);
-    if (i + 1 == options_.n) break;
     if (session_->position() == session_->ctx()) {
       tool_.note(fmt::format("stopped: the context of {} positions is full", session_->ctx()));
       break;
@@ -237,8 +244,16 @@ void Run::generate() {
     }
   }
   decode_seconds_ = n_steps == 0 ? 0 : seconds_since(start) / n_steps;
-  if (decoder_ && !options_.ids) tool_.print(decoder_->finish());
-  if (options_.n > 0) tool_.print("\n");
+  answer.end();
+}
+
+void Run::save_session() {
+  if (options_.session.empty()) return;
+  auto file = ml::OutputFile::create(options_.session, {.force = true, .inputs = {options_.model}});
+  if (!file) return tool_.fail(ml::with_path(file.error(), options_.session));
+  auto saved = session_->save(*file, pending_);
+  if (saved) saved = file->commit();
+  if (!saved) tool_.fail(ml::with_path(saved.error(), options_.session));
 }
 
 void Run::print_stats() {
@@ -258,11 +273,15 @@ void Run::print_stats() {
 }
 
 void Run::operator()() {
-  if (!check_usage() || !open_model() || !open_tokenizer() || !read_prompt() || !encode_prompt() ||
-      !create_session() || !eval_prompt()) {
+  if (const std::string problem = cli::usage_problem(options_); !problem.empty()) {
+    return tool_.fail_usage(problem);
+  }
+  if (!open_model() || !open_tokenizer() || !read_session() || !read_prompt() ||
+      !encode_prompt() || !create_session() || !eval_prompt()) {
     return;
   }
   generate();
+  save_session();
   if (options_.stats) print_stats();
 }
 

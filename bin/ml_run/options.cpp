@@ -36,6 +36,10 @@ void declare_run_options(Tool& tool, RunOptions& options) {
   app.add_option("--kv", options.kv, "KV cache: f16, f32 or q8 (default: f16; f32 with --acts f32)")
       ->transform(CLI::CheckedTransformer(std::map<std::string, ml::KvType>{
           {"f16", ml::KvType::f16}, {"f32", ml::KvType::f32}, {"q8", ml::KvType::q8}}));
+  app.add_option("--stop", options.stops, "end before this text; may be repeated")->allow_extra_args(false);
+  app.add_option("--session", options.session,
+                 "go on from this file where it exists, and save to it at the end")
+      ->type_name("FILE");
   app.add_flag("--ids", options.ids, "print token ids instead of text");
   app.add_flag("--echo", options.echo, "print the prompt first");
   app.add_option("--logits", options.logits,
@@ -46,6 +50,22 @@ void declare_run_options(Tool& tool, RunOptions& options) {
   tool.add_threads();
   tool.add_target();
   tool.add_force();
+}
+
+std::string usage_problem(const RunOptions& options) {
+  const int sources = !options.prompt.empty() + !options.prompt_file.empty() + !options.tokens.empty();
+  if (sources > 1) return "PROMPT, --prompt-file and --tokens exclude each other";
+  const bool reads_stdin = sources == 0 || options.prompt_file == "-";
+  if (options.model == "-" && reads_stdin) return "MODEL and the prompt cannot both come from standard input";
+  if (options.logits == "-" && options.n > 0) {
+    return "--logits - needs -n 0, since text goes to standard output too";
+  }
+  if (options.ids && !options.stops.empty()) return "--stop looks for text and excludes --ids";
+  if (!options.session.empty() && options.n == 0 && (options.digest || !options.logits.empty())) {
+    return "--session with -n 0 leaves the last token for later: no --digest and no --logits";
+  }
+  const auto sampler = ml::Sampler::create(options.sampling);
+  return sampler ? "" : sampler.error().message;
 }
 
 }  // namespace cli

@@ -26,6 +26,8 @@ struct RunOptions {
   ml::Activations activations = ml::Activations::q8;
   std::optional<ml::KvType> kv;
   std::string logits;
+  std::string session;
+  std::vector<std::string> stops;
   bool ids = false;
   bool echo = false;
   bool digest = false;
@@ -35,5 +37,8 @@ struct RunOptions {
 
 /// Adds the options of ml-run to its table.
 void declare_run_options(Tool& tool, RunOptions& options);
+
+/// @return what is wrong with options that exclude each other or are out of range; "" when nothing is
+std::string usage_problem(const RunOptions& options);
 
 }  // namespace cli

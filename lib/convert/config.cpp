@@ -137,6 +137,14 @@ Result<std::vector<std::string>> Config::texts(std::string_view key) const {
   return list;
 }
 
+namespace {
+
+bool is_u32(const json& value) {
+  return value.is_number_unsigned() && value.get<std::uint64_t>() <= UINT32_MAX;
+}
+
+}  // namespace
+
 Result<std::vector<std::uint32_t>> Config::counts(std::string_view key) const {
   constexpr std::string_view kRule = "a list of integers from 0 to 4294967295";
   const json* value = find(key).value;
@@ -144,10 +152,17 @@ Result<std::vector<std::uint32_t>> Config::counts(std::string_view key) const {
   if (value == nullptr) return list;
   if (!value->is_array()) return wrong(key, kRule);
   for (const json& element : *value) {
-    if (!element.is_number_unsigned() || element.get<std::uint64_t>() > UINT32_MAX) return wrong(key, kRule);
+    if (!is_u32(element)) return wrong(key, kRule);
     list.push_back(element.get<std::uint32_t>());
   }
   return list;
+}
+
+Result<std::vector<std::uint32_t>> Config::one_or_more_counts(std::string_view key) const {
+  const json* value = find(key).value;
+  if (value == nullptr || value->is_array()) return counts(key);
+  if (!is_u32(*value)) return wrong(key, "an integer from 0 to 4294967295 or a list of them");
+  return std::vector<std::uint32_t>{value->get<std::uint32_t>()};
 }
 
 Result<std::optional<Config>> Config::object(std::string_view key) const {

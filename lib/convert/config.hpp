@@ -46,6 +46,8 @@ class Config {
   /// A list of strings, of integers; empty where the key is absent.
   Result<std::vector<std::string>> texts(std::string_view key) const;
   Result<std::vector<std::uint32_t>> counts(std::string_view key) const;
+  /// An integer, or a list of them.
+  Result<std::vector<std::uint32_t>> one_or_more_counts(std::string_view key) const;
   /// The object under a key; empty where the key is absent.
   Result<std::optional<Config>> object(std::string_view key) const;
 

@@ -1,9 +1,4 @@
-#include <ml/session.hpp>
-
-#include "runtime/attention.hpp"
-#include "runtime/feed_forward.hpp"
-#include "runtime/gated_delta.hpp"
-#include "runtime/workspace.hpp"
+#include "runtime/session_impl.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
@@ -29,34 +24,7 @@ Result<SessionOptions> resolve_options(const ModelDesc& desc, SessionOptions opt
   return options;
 }
 
-/// The norms around the two halves of a layer; the post norms are empty where the model has none.
-struct LayerNorms {
-  std::vector<float> attn, ffn, post_attn, post_ffn;
-};
-
 }  // namespace
-
-struct Session::Impl {
-  Impl(const Model& model_in, const SessionOptions& options_in) : model(model_in), options(options_in) {}
-
-  Result<void> prepare();
-  Result<void> check_tokens(std::span<const std::uint32_t> tokens) const;
-  void embed(std::span<const std::uint32_t> tokens);
-  void forward(std::span<const std::uint32_t> tokens);
-  void classify(std::uint64_t first, std::uint64_t n_tokens);
-
-  Model model;
-  SessionOptions options;
-  std::unique_ptr<Workspace> workspace;
-  std::vector<LayerNorms> norms;
-  std::vector<float> final_norm;
-  const TensorView* classifier = nullptr;
-  Attention attention;
-  GatedDelta gated_delta;
-  FeedForward feed_forward;
-  AlignedBuffer<float> logits;  // [kLogitsBatch][vocab]
-  std::uint32_t position = 0;
-};
 
 Result<void> Session::Impl::prepare() {
   const ModelDesc& desc = model.desc();
@@ -79,10 +47,10 @@ Result<void> Session::Impl::prepare() {
 
 Result<void> Session::Impl::check_tokens(std::span<const std::uint32_t> tokens) const {
   if (tokens.empty()) return Error{.status = Status::arg, .message = "no tokens to evaluate"};
-  if (tokens.size() > options.ctx - position) {
+  if (tokens.size() > options.ctx - position()) {
     return Error{.status = Status::limit,
                  .message = fmt::format("{} tokens after {} do not fit into a context of {}", tokens.size(),
-                                        position, options.ctx)};
+                                        position(), options.ctx)};
   }
   for (const std::uint32_t token : tokens) {
     if (token >= model.desc().vocab) {
@@ -108,7 +76,7 @@ void Session::Impl::embed(std::span<const std::uint32_t> tokens) {
 
 void Session::Impl::forward(std::span<const std::uint32_t> tokens) {
   const ModelDesc& desc = model.desc();
-  const Batch batch{.position = position, .n_tokens = tokens.size()};
+  const Batch batch{.position = position(), .n_tokens = tokens.size()};
   embed(tokens);
   attention.prepare(*workspace, batch);
   for (std::uint32_t i = 0; i < desc.n_layers(); ++i) {
@@ -122,7 +90,7 @@ void Session::Impl::forward(std::span<const std::uint32_t> tokens) {
     feed_forward.run(*workspace, i, batch.n_tokens);
     workspace->add_delta(norms[i].post_ffn, batch.n_tokens);
   }
-  position += static_cast<std::uint32_t>(batch.n_tokens);
+  evaluated.insert(evaluated.end(), tokens.begin(), tokens.end());
 }
 
 // Logits of the batch's tokens [first, first + n_tokens), at most kLogitsBatch of them.
@@ -163,7 +131,7 @@ Result<void> Session::eval(std::span<const std::uint32_t> tokens, const LogitsSi
   ML_CHECK(impl_->check_tokens(tokens));
   const std::uint64_t vocab = impl_->model.desc().vocab;
   for (std::size_t begin = 0; begin < tokens.size();) {
-    const std::uint32_t first_position = impl_->position;
+    const std::uint32_t first_position = impl_->position();
     const std::size_t n = std::min<std::size_t>(impl_->options.batch, tokens.size() - begin);
     impl_->forward(tokens.subspan(begin, n));
     for (std::size_t row = 0; row < n; row += kLogitsBatch) {
@@ -179,10 +147,11 @@ Result<void> Session::eval(std::span<const std::uint32_t> tokens, const LogitsSi
 }
 
 void Session::reset() {
-  impl_->position = 0;
+  impl_->evaluated.clear();
   impl_->gated_delta.reset();
 }
-std::uint32_t Session::position() const { return impl_->position; }
+std::uint32_t Session::position() const { return impl_->position(); }
+std::span<const std::uint32_t> Session::tokens() const { return impl_->evaluated; }
 std::uint32_t Session::ctx() const { return impl_->options.ctx; }
 std::uint64_t Session::kv_bytes() const {
   return impl_->attention.kv_bytes() + impl_->gated_delta.state_bytes();

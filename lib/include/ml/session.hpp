@@ -1,6 +1,7 @@
 #pragma once
 
 #include <ml/model.hpp>
+#include <ml/output.hpp>
 #include <ml/status.hpp>
 #include <ml/target.hpp>
 
@@ -8,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace ml {
 
@@ -53,13 +55,35 @@ class ML_API Session {
   /// Forgets all tokens.
   void reset();
 
+  /// Writes the sequence, so that restore() goes on with the same bits as without the pause.
+  ///
+  /// @param pending  tokens that come next and are not evaluated yet
+  /// @error io
+  Result<void> save(OutputFile& out, std::span<const std::uint32_t> pending) const;
+
+  /// Takes up a saved sequence in place of this one.
+  ///
+  /// @param bytes        what save() wrote
+  /// @return             the pending tokens
+  /// @error format       no session file, or a damaged one
+  /// @error arg          it was saved with another model, KV type or kind of activations
+  /// @error limit        it holds more positions than this session's context
+  Result<std::vector<std::uint32_t>> restore(std::span<const std::byte> bytes);
+
+  /// Tokens in a saved sequence, the pending ones included. Checks the file's form, not its model.
+  static Result<std::uint32_t> saved_tokens(std::span<const std::byte> bytes);
+
+  /// The tokens evaluated so far.
+  std::span<const std::uint32_t> tokens() const;
+
   std::uint32_t position() const;  ///< tokens so far
   std::uint32_t ctx() const;
   std::uint64_t kv_bytes() const;       ///< KV caches and the states of linear-attention layers
   std::uint64_t scratch_bytes() const;  ///< everything else the session allocated
 
- private:
   struct Impl;
+
+ private:
   explicit Session(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
