@@ -276,8 +276,8 @@ void Run::operator()() {
   if (const std::string problem = cli::usage_problem(options_); !problem.empty()) {
     return tool_.fail_usage(problem);
   }
-  if (!open_model() || !open_tokenizer() || !read_session() || !read_prompt() ||
-      !encode_prompt() || !create_session() || !eval_prompt()) {
+  if (!open_model() || !open_tokenizer() || !read_session() || !read_prompt() || !encode_prompt() ||
+      !create_session() || !eval_prompt()) {
     return;
   }
   generate();
