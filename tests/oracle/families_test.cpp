@@ -3,10 +3,10 @@
 
 #include "catch.hpp"
 #include "folder.hpp"
+#include "models.hpp"
 #include "oracle/support.hpp"
 
 #include <ml/mlb.hpp>
-#include <ml/quantize.hpp>
 
 #include <bit>
 #include <filesystem>
@@ -22,21 +22,6 @@ std::vector<std::string> model_names() {
   }
   std::sort(names.begin(), names.end());
   return names;
-}
-
-Model open_model(const std::string& path) {
-  auto model = Model::open(path);
-  if (!model) FAIL(describe(model.error()));
-  return *std::move(model);
-}
-
-QuantizeReport quantize_to(const std::string& path, const Model& model, const QuantizeOptions& options) {
-  auto out = OutputFile::create(path, {});
-  REQUIRE(out);
-  auto report = quantize_model(model, options, *out);
-  if (!report) FAIL(describe(report.error()));
-  REQUIRE(out->commit());
-  return *std::move(report);
 }
 
 Encoding exact_encoding(const std::string& name) {

@@ -4,29 +4,13 @@
 #include "data.hpp"
 #include "folder.hpp"
 #include "formats/mlb_layout.hpp"
-
-#include <ml/quantize.hpp>
+#include "models.hpp"
 
 #include <fmt/format.h>
 
 using namespace ml;
 
 namespace {
-
-Model open_model(const std::string& path) {
-  auto model = Model::open(path);
-  if (!model) FAIL(describe(model.error()));
-  return *std::move(model);
-}
-
-QuantizeReport quantize_to(const Model& model, const QuantizeOptions& options, const std::string& path) {
-  auto out = OutputFile::create(path, {});
-  REQUIRE(out);
-  auto report = quantize_model(model, options, *out);
-  if (!report) FAIL(describe(report.error()));
-  REQUIRE(out->commit());
-  return *std::move(report);
-}
 
 // Where the interleaved row of a head comes from in the checkpoint's rotate-half order.
 std::uint64_t checkpoint_row(Role role, std::uint64_t row, std::uint32_t head_dim) {
@@ -39,7 +23,7 @@ void require_exact(const std::string& name, const QuantizeOptions& options) {
   CAPTURE(name);
   const Model source = open_model(data_path("oracle/" + name));
   const TempFolder folder;
-  const QuantizeReport report = quantize_to(source, options, folder.file("model.mlb"));
+  const QuantizeReport report = quantize_to(folder.file("model.mlb"), source, options);
   const Model written = open_model(folder.file("model.mlb"));
   for (const QuantizedTensor& tensor : report.tensors) {
     CAPTURE(tensor.name);
@@ -86,13 +70,13 @@ TEST_CASE("weights made for an encoding are written exactly, with the expected h
 TEST_CASE("stories260K: the FFN grows from 172 to 192, errors stay small", "[quantize]") {
   const Model source = open_model(data_path("models/stories260K"));
   const TempFolder folder;
-  const QuantizeReport eight = quantize_to(source, {.type = Encoding::q8_0}, folder.file("8.mlb"));
+  const QuantizeReport eight = quantize_to(folder.file("8.mlb"), source, {.type = Encoding::q8_0});
   CHECK(eight.source_hidden_dim == 172);
   CHECK(eight.header.hidden_dim == 192);
   for (const QuantizedTensor& tensor : eight.tensors) CHECK(tensor.relative_error < 0.01);
-  const QuantizeReport searched = quantize_to(source, {.type = Encoding::q4_0}, folder.file("4.mlb"));
+  const QuantizeReport searched = quantize_to(folder.file("4.mlb"), source, {.type = Encoding::q4_0});
   const QuantizeReport rounded =
-      quantize_to(source, {.type = Encoding::q4_0, .q4_rule = Q4Rule::round}, folder.file("4r.mlb"));
+      quantize_to(folder.file("4r.mlb"), source, {.type = Encoding::q4_0, .q4_rule = Q4Rule::round});
   for (const QuantizedTensor& tensor : searched.tensors) CHECK(tensor.relative_error < 0.1);
   CHECK(searched.n_bytes == rounded.n_bytes);
   CHECK(read_file(folder.file("4.mlb")) != read_file(folder.file("4r.mlb")));
@@ -100,7 +84,7 @@ TEST_CASE("stories260K: the FFN grows from 172 to 192, errors stay small", "[qua
 
 TEST_CASE("from a .mlb, rows are not moved again", "[quantize]") {
   const TempFolder folder;
-  quantize_to(open_model(data_path("oracle/llama2-mha")), {.type = Encoding::q8_0}, folder.file("a.mlb"));
-  quantize_to(open_model(folder.file("a.mlb")), {.type = Encoding::q8_0}, folder.file("b.mlb"));
+  quantize_to(folder.file("a.mlb"), open_model(data_path("oracle/llama2-mha")), {.type = Encoding::q8_0});
+  quantize_to(folder.file("b.mlb"), open_model(folder.file("a.mlb")), {.type = Encoding::q8_0});
   CHECK(read_file(folder.file("a.mlb")) == read_file(folder.file("b.mlb")));
 }
