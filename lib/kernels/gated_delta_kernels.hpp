@@ -10,13 +10,13 @@
 namespace ml::kernels {
 namespace {
 
-void conv_silu(const float* inputs, std::uint64_t stride, const float* weights, std::uint64_t taps,
-               std::uint64_t n, float* out) {
+void conv_silu(const float* const* inputs, const float* weights, std::uint64_t taps, std::uint64_t n,
+               float* out) {
   for (std::uint64_t c = 0; c < n; c += kLanes) {
     const std::uint64_t left = lanes_left(n, c);
     Floats sum = set1(0.0f);
     for (std::uint64_t tap = 0; tap < taps; ++tap) {
-      sum = fma(load_n(weights + tap * n + c, left), load_n(inputs + tap * stride + c, left), sum);
+      sum = fma(load_n(weights + tap * n + c, left), load_n(inputs[tap] + c, left), sum);
     }
     store_n(out + c, times_sigmoid(sum, sum), left);
   }

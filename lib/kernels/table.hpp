@@ -113,9 +113,9 @@ struct Table {
   /// Float to IEEE half, nearest even.
   void (*to_f16)(const float* x, std::uint64_t n, std::uint16_t* out);
   void (*attend[kKvTypes])(const AttentionArgs& args);
-  /// out[c] = silu(sum over taps of weights[tap * n + c] * inputs[tap * stride + c])
-  void (*conv_silu)(const float* inputs, std::uint64_t stride, const float* weights, std::uint64_t taps,
-                    std::uint64_t n, float* out);
+  /// out[c] = silu(sum over taps of weights[tap * n + c] * inputs[tap][c])
+  void (*conv_silu)(const float* const* inputs, const float* weights, std::uint64_t taps, std::uint64_t n,
+                    float* out);
   /// One position, columns [begin, end) of the state.
   void (*delta_step)(const DeltaArgs& args, std::uint64_t begin, std::uint64_t end);
 };

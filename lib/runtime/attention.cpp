@@ -10,13 +10,6 @@ namespace ml {
 
 namespace {
 
-// Positions that a layer's cache holds: with a window its keys, and those of the batch that is being stored.
-std::uint64_t cache_capacity(const ModelDesc& desc, const LayerDesc& layer, const SessionOptions& options) {
-  if (!layer.windowed || desc.sliding_window == 0) return options.ctx;
-  const std::uint64_t needed = std::uint64_t(desc.sliding_window) + options.batch + kernels::kKeyBlock;
-  return std::min<std::uint64_t>(options.ctx, needed);
-}
-
 void add_bias(const std::vector<float>& bias, float* row) {
   for (std::size_t i = 0; i < bias.size(); ++i) row[i] += bias[i];
 }
@@ -27,6 +20,7 @@ Result<Attention> Attention::create(const Model& model, const SessionOptions& op
   Attention attention;
   const ModelDesc& desc = model.desc();
   attention.desc_ = &desc;
+  attention.kv_ = options.kv;
   attention.layers_.resize(desc.n_layers());
   const std::uint64_t batch = options.batch;
   bool any = false;
@@ -46,7 +40,6 @@ Result<Attention> Attention::create(const Model& model, const SessionOptions& op
     layer.bv = decode_tensor(model, Role::bv, i);
     layer.q_norm = decode_tensor(model, Role::q_norm, i);
     layer.k_norm = decode_tensor(model, Role::k_norm, i);
-    ML_TRY(layer.cache, KvCache::create(desc, cache_capacity(desc, desc.layers[i], options), options.kv));
   }
   if (!any) return attention;
 
@@ -75,10 +68,10 @@ Result<Attention> Attention::create(const Model& model, const SessionOptions& op
 void Attention::prepare(Workspace& workspace, const Batch& batch) {
   for (Angles& angles : angles_) {
     const std::size_t n_pairs = angles.frequencies.size();
-    workspace.for_tokens(batch.n_tokens, [&](std::uint64_t token) {
+    workspace.for_tokens(batch.n_tokens(), [&](std::uint64_t token) {
       float* cosines = angles.values.data() + token * 2 * n_pairs;
-      rope_angles(angles.rope, angles.frequencies, batch.position + static_cast<std::uint32_t>(token),
-                  {cosines, n_pairs}, {cosines + n_pairs, n_pairs});
+      rope_angles(angles.rope, angles.frequencies, batch.position(token), {cosines, n_pairs},
+                  {cosines + n_pairs, n_pairs});
     });
   }
 }
@@ -122,23 +115,23 @@ void Attention::place_token(Workspace& workspace, std::uint32_t layer_index, con
   }
   for (std::uint64_t head = 0; head < desc.n_kv_heads; ++head)
     finish_head(layer.k_norm, key + head * head_dim);
-  layer.cache.store(workspace.table, batch.position + static_cast<std::uint32_t>(token), key, value);
+  batch.run_of(token).sequence->cache(layer_index).store(workspace.table, batch.position(token), key, value);
 }
 
 void Attention::attend(Workspace& workspace, std::uint32_t layer_index, const Batch& batch) {
   const ModelDesc& desc = *desc_;
-  const KvCache& cache = layers_[layer_index].cache;
   const std::uint64_t padded = kernels::padded_floats(desc.head_dim);
   const std::uint32_t group = desc.n_heads / desc.n_kv_heads;
   const float scale =
       desc.attn_scale != 0 ? desc.attn_scale : 1.0f / std::sqrt(static_cast<float>(desc.head_dim));
   const std::uint64_t window = desc.layers[layer_index].windowed ? desc.sliding_window : 0;
-  const auto attend = workspace.table.attend[static_cast<std::size_t>(cache.type())];
+  const auto attend = workspace.table.attend[static_cast<std::size_t>(kv_)];
   const auto attend_heads = [&](std::uint64_t begin, std::uint64_t end) {
     for (std::uint64_t item = begin; item < end; ++item) {
       const std::uint64_t token = item / desc.n_heads;
       const auto head = static_cast<std::uint32_t>(item % desc.n_heads);
-      const std::uint64_t last = batch.position + token;
+      const std::uint64_t last = batch.position(token);
+      const KvCache& cache = batch.run_of(token).sequence->cache(layer_index);
       attend({.query = queries_.data() + item * padded,
               .keys = cache.keys(head / group),
               .values = cache.values(head / group),
@@ -153,32 +146,28 @@ void Attention::attend(Workspace& workspace, std::uint32_t layer_index, const Ba
   };
   // Little work is done by one thread.
   constexpr std::uint64_t kWorthAThread = 1u << 15;
-  const std::uint64_t n_items = batch.n_tokens * desc.n_heads;
-  const std::uint64_t work = n_items * (batch.position + batch.n_tokens) * desc.head_dim;
+  const std::uint64_t n_items = batch.n_tokens() * desc.n_heads;
+  std::uint64_t n_keys = 0;
+  for (const Run& run : batch.runs()) n_keys = std::max(n_keys, run.position + run.n_tokens);
+  const std::uint64_t work = n_items * n_keys * desc.head_dim;
   const std::uint64_t grain = work < kWorthAThread ? n_items : std::max<std::uint64_t>(1, desc.n_heads / 4);
   workspace.pool.run(n_items, grain, attend_heads);
 }
 
 void Attention::run(Workspace& workspace, std::uint32_t layer_index, const Batch& batch) {
   const Layer& layer = layers_[layer_index];
-  project(workspace, layer, batch.n_tokens);
-  workspace.for_tokens(batch.n_tokens,
+  project(workspace, layer, batch.n_tokens());
+  workspace.for_tokens(batch.n_tokens(),
                        [&](std::uint64_t token) { place_token(workspace, layer_index, batch, token); });
   attend(workspace, layer_index, batch);
   if (layer.wg != nullptr) {
-    workspace.for_tokens(batch.n_tokens, [&](std::uint64_t token) {
+    workspace.for_tokens(batch.n_tokens(), [&](std::uint64_t token) {
       workspace.table.sigmoid_mul(attended_.row(token), gates_.data() + token * desc_->q_dim(),
                                   desc_->q_dim());
     });
   }
   const Product output[] = {{layer.wo, workspace.delta(), desc_->dim}};
-  workspace.multiply(attended_, batch.n_tokens, output);
-}
-
-std::uint64_t Attention::kv_bytes() const {
-  std::uint64_t sum = 0;
-  for (const Layer& layer : layers_) sum += layer.cache.n_bytes();
-  return sum;
+  workspace.multiply(attended_, batch.n_tokens(), output);
 }
 
 std::uint64_t Attention::scratch_bytes() const {

@@ -1,11 +1,12 @@
 #pragma once
 
-#include "runtime/kv_cache.hpp"
+#include "runtime/sequence.hpp"
 #include "runtime/workspace.hpp"
 
 namespace ml {
 
-/// The attention layers of a model: projections, biases, norms of queries and keys, RoPE, the KV caches.
+/// The attention layers of a model: projections, biases, norms of queries and keys, RoPE, the attention
+/// itself.
 class Attention {
  public:
   /// @param model    stays alive as long as the result
@@ -17,9 +18,6 @@ class Attention {
   /// workspace.delta() = attention of workspace.input. The layer must be an attention layer.
   void run(Workspace& workspace, std::uint32_t layer, const Batch& batch);
 
-  KvCache& cache(std::uint32_t layer) { return layers_[layer].cache; }
-  const KvCache& cache(std::uint32_t layer) const { return layers_[layer].cache; }
-  std::uint64_t kv_bytes() const;
   std::uint64_t scratch_bytes() const;
 
  private:
@@ -30,7 +28,6 @@ class Attention {
     const TensorView* wo = nullptr;
     const TensorView* wg = nullptr;
     std::vector<float> bq, bk, bv, q_norm, k_norm;
-    KvCache cache;
   };
   /// The angles of the batch for one set of frequencies.
   struct Angles {
@@ -45,6 +42,7 @@ class Attention {
   std::uint64_t row_floats() const { return desc_->q_dim() + 2ull * desc_->kv_dim(); }
 
   const ModelDesc* desc_ = nullptr;
+  KvType kv_ = KvType::f16;
   std::vector<Layer> layers_;     // one for each layer of the model; empty for other kinds
   std::vector<Angles> angles_;    // of rope.theta, then of rope.local_theta where a layer wants it
   AlignedBuffer<float> qkv_;      // [batch][q_dim + 2 kv_dim]

@@ -55,12 +55,10 @@ Result<GatedDelta> GatedDelta::create(const Model& model, const SessionOptions& 
     for (const float a_log : decode_tensor(model, Role::a_log, i)) {
       layer.decay_rate.push_back(exact_exp(std::clamp(static_cast<double>(a_log), -700.0, 700.0)));
     }
-    ML_TRY(layer.state,
-           AlignedBuffer<float>::allocate(result.recurrent_floats() + result.history_rows() * n_channels));
   }
   if (!any) return result;
   const std::uint64_t batch = options.batch;
-  ML_TRY(result.inputs_, AlignedBuffer<float>::allocate((result.history_rows() + batch) * n_channels));
+  ML_TRY(result.inputs_, AlignedBuffer<float>::allocate(batch * n_channels));
   ML_TRY(result.mixed_, AlignedBuffer<float>::allocate(batch * n_channels));
   ML_TRY(result.beta_, AlignedBuffer<float>::allocate(batch * linear.v_heads));
   ML_TRY(result.decay_, AlignedBuffer<float>::allocate(batch * linear.v_heads));
@@ -72,69 +70,90 @@ Result<GatedDelta> GatedDelta::create(const Model& model, const SessionOptions& 
 void GatedDelta::project(Workspace& workspace, const Layer& layer, std::uint64_t n_tokens) {
   const GatedDeltaDesc& linear = desc_->linear;
   const std::uint64_t n_channels = linear.n_channels();
-  const Product products[] = {{layer.lqkv, inputs_.data() + history_rows() * n_channels, n_channels},
+  const Product products[] = {{layer.lqkv, inputs_.data(), n_channels},
                               {layer.lz, gated_.row(0), gated_.stride()},
                               {layer.lb, beta_.data(), linear.v_heads},
                               {layer.la, decay_.data(), linear.v_heads}};
   workspace.multiply(workspace.input, n_tokens, products);
 }
 
-// Convolution and SiLU of every channel, then the L2 norms of queries and keys.
-void GatedDelta::convolve(Workspace& workspace, Layer& layer, std::uint64_t n_tokens) {
+// Convolution and SiLU of one token's channels, the L2 norms of its queries and keys, its betas and decays.
+// Inputs before the run's first row come from the history of its sequence.
+void GatedDelta::shape_token(Workspace& workspace, const Layer& layer, const float* history,
+                             std::uint64_t token, std::uint64_t first) {
   const GatedDeltaDesc& linear = desc_->linear;
   const std::uint64_t n_channels = linear.n_channels();
-  const std::uint64_t n_history = history_rows() * n_channels;
-  float* history = layer.state.data() + recurrent_floats();
-  std::copy_n(history, n_history, inputs_.data());
+  const std::uint64_t n_earlier = linear.conv - 1;
+  std::vector<const float*> taps(linear.conv);
+  for (std::uint64_t tap = 0; tap < linear.conv; ++tap) {
+    const std::uint64_t row = token - first + tap;  // counted from the oldest row of the history
+    taps[tap] = row < n_earlier ? history + row * n_channels
+                                : inputs_.data() + (first + row - n_earlier) * n_channels;
+  }
+  float* mixed = mixed_.data() + token * n_channels;
+  workspace.table.conv_silu(taps.data(), layer.conv.data(), linear.conv, n_channels, mixed);
   const float query_factor = 1.0f / std::sqrt(static_cast<float>(linear.k_dim));
-  workspace.for_tokens(n_tokens, [&](std::uint64_t token) {
-    float* row = mixed_.data() + token * n_channels;
-    workspace.table.conv_silu(inputs_.data() + token * n_channels, n_channels, layer.conv.data(), linear.conv,
-                              n_channels, row);
-    for (std::uint64_t head = 0; head < 2ull * linear.k_heads; ++head) {
-      workspace.table.l2_norm(row + head * linear.k_dim, linear.k_dim, kL2Eps,
-                              head < linear.k_heads ? query_factor : 1.0f);
-    }
-    for (std::uint64_t head = 0; head < linear.v_heads; ++head) {
-      float& beta = beta_.data()[token * linear.v_heads + head];
-      float& decay = decay_.data()[token * linear.v_heads + head];
-      beta = static_cast<float>(sigmoid(beta));
-      const double g = -layer.decay_rate[head] * softplus(decay + layer.dt_bias[head]);
-      decay = static_cast<float>(exact_exp(std::max(g, -700.0)));
-    }
-  });
-  std::copy_n(inputs_.data() + n_tokens * n_channels, n_history, history);
+  for (std::uint64_t head = 0; head < 2ull * linear.k_heads; ++head) {
+    workspace.table.l2_norm(mixed + head * linear.k_dim, linear.k_dim, kL2Eps,
+                            head < linear.k_heads ? query_factor : 1.0f);
+  }
+  for (std::uint64_t head = 0; head < linear.v_heads; ++head) {
+    float& beta = beta_.data()[token * linear.v_heads + head];
+    float& decay = decay_.data()[token * linear.v_heads + head];
+    beta = static_cast<float>(sigmoid(beta));
+    const double g = -layer.decay_rate[head] * softplus(decay + layer.dt_bias[head]);
+    decay = static_cast<float>(exact_exp(std::max(g, -700.0)));
+  }
 }
 
-void GatedDelta::recur(Workspace& workspace, Layer& layer, std::uint64_t n_tokens) {
+void GatedDelta::convolve(Workspace& workspace, std::uint32_t layer, const Batch& batch) {
+  const std::uint64_t n_channels = desc_->linear.n_channels();
+  const std::uint64_t n_earlier = desc_->linear.conv - 1;
+  workspace.for_tokens(batch.n_tokens(), [&](std::uint64_t token) {
+    const Run& run = batch.run_of(token);
+    shape_token(workspace, layers_[layer], run.sequence->history(layer), token, run.first);
+  });
+  for (const Run& run : batch.runs()) {
+    float* history = run.sequence->history(layer);
+    const std::uint64_t n_new = std::min(run.n_tokens, n_earlier);
+    std::copy(history + n_new * n_channels, history + n_earlier * n_channels, history);
+    std::copy_n(inputs_.data() + (run.first + run.n_tokens - n_new) * n_channels, n_new * n_channels,
+                history + (n_earlier - n_new) * n_channels);
+  }
+}
+
+void GatedDelta::recur(Workspace& workspace, std::uint32_t layer, const Batch& batch) {
   const GatedDeltaDesc& linear = desc_->linear;
   const std::uint64_t n_channels = linear.n_channels();
   const std::uint64_t n_keys = std::uint64_t(linear.k_heads) * linear.k_dim;
   const std::uint64_t n_pieces = (linear.v_dim + kColumns - 1) / kColumns;
-  const auto recur_pieces = [&](std::uint64_t begin, std::uint64_t end) {
-    for (std::uint64_t item = begin; item < end; ++item) {
-      const std::uint64_t head = item / n_pieces;
-      const std::uint64_t first = item % n_pieces * kColumns;
-      const std::uint64_t last = std::min<std::uint64_t>(linear.v_dim, first + kColumns);
-      const std::uint64_t key_head = head / (linear.v_heads / linear.k_heads);
-      for (std::uint64_t token = 0; token < n_tokens; ++token) {
-        const float* row = mixed_.data() + token * n_channels;
-        workspace.table.delta_step({.state = layer.state.data() + head * linear.k_dim * linear.v_dim,
-                                    .query = row + key_head * linear.k_dim,
-                                    .key = row + n_keys + key_head * linear.k_dim,
-                                    .value = row + 2 * n_keys + head * linear.v_dim,
-                                    .k_dim = linear.k_dim,
-                                    .v_dim = linear.v_dim,
-                                    .decay = decay_.data()[token * linear.v_heads + head],
-                                    .beta = beta_.data()[token * linear.v_heads + head],
-                                    .out = out_.data() + token * linear.n_values() + head * linear.v_dim},
-                                   first, last);
-      }
+  const std::uint64_t n_items = linear.v_heads * n_pieces;  // of one run
+  const auto recur_piece = [&](const Run& run, std::uint64_t item) {
+    const std::uint64_t head = item / n_pieces;
+    const std::uint64_t first = item % n_pieces * kColumns;
+    const std::uint64_t last = std::min<std::uint64_t>(linear.v_dim, first + kColumns);
+    const std::uint64_t key_head = head / (linear.v_heads / linear.k_heads);
+    for (std::uint64_t token = run.first; token < run.first + run.n_tokens; ++token) {
+      const float* row = mixed_.data() + token * n_channels;
+      workspace.table.delta_step(
+          {.state = run.sequence->recurrent(layer) + head * linear.k_dim * linear.v_dim,
+           .query = row + key_head * linear.k_dim,
+           .key = row + n_keys + key_head * linear.k_dim,
+           .value = row + 2 * n_keys + head * linear.v_dim,
+           .k_dim = linear.k_dim,
+           .v_dim = linear.v_dim,
+           .decay = decay_.data()[token * linear.v_heads + head],
+           .beta = beta_.data()[token * linear.v_heads + head],
+           .out = out_.data() + token * linear.n_values() + head * linear.v_dim},
+          first, last);
     }
   };
   constexpr std::uint64_t kWorthAThread = 1u << 15;
-  const std::uint64_t n_items = linear.v_heads * n_pieces;
-  workspace.pool.run(n_items, n_tokens * recurrent_floats() < kWorthAThread ? n_items : 1, recur_pieces);
+  const std::uint64_t n_all = n_items * batch.runs().size();
+  const bool little = batch.n_tokens() * linear.n_values() * linear.k_dim < kWorthAThread;
+  workspace.pool.run(n_all, little ? n_all : 1, [&](std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t i = begin; i < end; ++i) recur_piece(batch.runs()[i / n_items], i % n_items);
+  });
 }
 
 void GatedDelta::gate(Workspace& workspace, const Layer& layer, std::uint64_t token) {
@@ -147,28 +166,14 @@ void GatedDelta::gate(Workspace& workspace, const Layer& layer, std::uint64_t to
   workspace.table.silu_mul(gated_.row(token), out, linear.n_values());
 }
 
-void GatedDelta::run(Workspace& workspace, std::uint32_t layer_index, std::uint64_t n_tokens) {
-  Layer& layer = layers_[layer_index];
-  project(workspace, layer, n_tokens);
-  convolve(workspace, layer, n_tokens);
-  recur(workspace, layer, n_tokens);
-  workspace.for_tokens(n_tokens, [&](std::uint64_t token) { gate(workspace, layer, token); });
-  const Product output[] = {{layer.lout, workspace.delta(), desc_->dim}};
+void GatedDelta::run(Workspace& workspace, std::uint32_t layer, const Batch& batch) {
+  const std::uint64_t n_tokens = batch.n_tokens();
+  project(workspace, layers_[layer], n_tokens);
+  convolve(workspace, layer, batch);
+  recur(workspace, layer, batch);
+  workspace.for_tokens(n_tokens, [&](std::uint64_t token) { gate(workspace, layers_[layer], token); });
+  const Product output[] = {{layers_[layer].lout, workspace.delta(), desc_->dim}};
   workspace.multiply(gated_, n_tokens, output);
-}
-
-void GatedDelta::reset() {
-  for (Layer& layer : layers_) std::fill_n(layer.state.data(), layer.state.size(), 0.0f);
-}
-
-std::span<float> GatedDelta::state(std::uint32_t layer) {
-  return {layers_[layer].state.data(), layers_[layer].state.size()};
-}
-
-std::uint64_t GatedDelta::state_bytes() const {
-  std::uint64_t sum = 0;
-  for (const Layer& layer : layers_) sum += layer.state.n_bytes();
-  return sum;
 }
 
 std::uint64_t GatedDelta::scratch_bytes() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runtime/sequence.hpp"
 #include "runtime/workspace.hpp"
 
 namespace ml {
@@ -13,13 +14,7 @@ class GatedDelta {
   static Result<GatedDelta> create(const Model& model, const SessionOptions& options);
 
   /// workspace.delta() = the layer's output for workspace.input. The layer must be a linear-attention layer.
-  void run(Workspace& workspace, std::uint32_t layer, std::uint64_t n_tokens);
-  /// Forgets all positions.
-  void reset();
-
-  /// What a layer remembers: recurrent states [v_heads][k_dim][v_dim], then inputs [conv - 1][channels].
-  std::span<float> state(std::uint32_t layer);
-  std::uint64_t state_bytes() const;
+  void run(Workspace& workspace, std::uint32_t layer, const Batch& batch);
   std::uint64_t scratch_bytes() const;
 
  private:
@@ -32,20 +27,18 @@ class GatedDelta {
     std::vector<float> conv;                  // [taps][channels]
     std::vector<double> dt_bias, decay_rate;  // [v_heads]; decay_rate = exp(A_log)
     std::vector<float> norm;
-    AlignedBuffer<float> state;
   };
 
   void project(Workspace& workspace, const Layer& layer, std::uint64_t n_tokens);
-  void convolve(Workspace& workspace, Layer& layer, std::uint64_t n_tokens);
-  void recur(Workspace& workspace, Layer& layer, std::uint64_t n_tokens);
+  void convolve(Workspace& workspace, std::uint32_t layer, const Batch& batch);
+  void recur(Workspace& workspace, std::uint32_t layer, const Batch& batch);
+  void shape_token(Workspace& workspace, const Layer& layer, const float* history, std::uint64_t token,
+                   std::uint64_t first);
   void gate(Workspace& workspace, const Layer& layer, std::uint64_t token);
-
-  std::uint64_t history_rows() const { return desc_->linear.conv - 1; }
-  std::uint64_t recurrent_floats() const { return desc_->linear.n_values() * desc_->linear.k_dim; }
 
   const ModelDesc* desc_ = nullptr;
   std::vector<Layer> layers_;
-  AlignedBuffer<float> inputs_;  // [conv - 1 + batch][channels]: earlier inputs, then the batch's
+  AlignedBuffer<float> inputs_;  // [batch][channels]: what the convolution reads
   AlignedBuffer<float> mixed_;   // [batch][channels]: after the convolution; queries, keys, values
   AlignedBuffer<float> beta_;    // [batch][v_heads]: b, then sigmoid(b)
   AlignedBuffer<float> decay_;   // [batch][v_heads]: a, then exp(g)

@@ -46,27 +46,23 @@ void Operand::quantize(const kernels::Table& table, std::uint64_t begin, std::ui
   }
 }
 
-kernels::QuantizedActs Operand::quantized(std::uint64_t first_token) const {
-  const std::uint64_t first = first_token * blocks_;
-  return {quants_.data() + first * kBlock, scales_.data() + first, sums_.data() + first, blocks_};
+kernels::QuantizedActs Operand::quantized() const {
+  return {quants_.data(), scales_.data(), sums_.data(), blocks_};
 }
 
 void multiply(ThreadPool& pool, const kernels::Table& table, Activations activations, Operand& x,
-              std::uint64_t first_token, std::uint64_t n_tokens, std::span<const Product> products) {
+              std::uint64_t n_tokens, std::span<const Product> products) {
   std::uint64_t n_rows = 0;
   bool any_q8 = false;
   for (const Product& product : products) {
     n_rows += product.weights->rows;
     any_q8 = any_q8 || takes_q8(*product.weights, activations);
   }
-  const std::uint64_t last_token = first_token + n_tokens;
   if (any_q8) {
     if (n_tokens * x.cols() < kWorthAThread) {
-      x.quantize(table, first_token, last_token);
+      x.quantize(table, 0, n_tokens);
     } else {
-      pool.run(n_tokens, 8, [&](std::uint64_t begin, std::uint64_t end) {
-        x.quantize(table, first_token + begin, first_token + end);
-      });
+      pool.run(n_tokens, 8, [&](std::uint64_t begin, std::uint64_t end) { x.quantize(table, begin, end); });
     }
   }
 
@@ -80,10 +76,10 @@ void multiply(ThreadPool& pool, const kernels::Table& table, Activations activat
         const auto encoding = static_cast<std::size_t>(view.encoding);
         const kernels::WeightMatrix matrix = weight_matrix(view);
         if (takes_q8(view, activations)) {
-          table.matmul_q8[encoding](matrix, x.quantized(first_token), n_tokens, from - base, to - base,
-                                    product.out, product.out_stride);
+          table.matmul_q8[encoding](matrix, x.quantized(), n_tokens, from - base, to - base, product.out,
+                                    product.out_stride);
         } else {
-          table.matmul_f32[encoding](matrix, x.row(first_token), x.stride(), n_tokens, from - base, to - base,
+          table.matmul_f32[encoding](matrix, x.row(0), x.stride(), n_tokens, from - base, to - base,
                                      product.out, product.out_stride);
         }
       }

@@ -28,7 +28,7 @@ class Operand {
 
   /// Quantizes the rows of tokens [begin, end).
   void quantize(const kernels::Table& table, std::uint64_t begin, std::uint64_t end);
-  kernels::QuantizedActs quantized(std::uint64_t first_token) const;
+  kernels::QuantizedActs quantized() const;
 
  private:
   std::uint64_t cols_ = 0;
@@ -47,9 +47,8 @@ struct Product {
   std::uint64_t out_stride;
 };
 
-/// Multiplies matrices with the same activations, tokens [first_token, first_token + n_tokens), in one
-/// parallel pass over all their rows.
+/// Multiplies matrices with the same activations, tokens [0, n_tokens), in one parallel pass over all rows.
 void multiply(ThreadPool& pool, const kernels::Table& table, Activations activations, Operand& x,
-              std::uint64_t first_token, std::uint64_t n_tokens, std::span<const Product> products);
+              std::uint64_t n_tokens, std::span<const Product> products);
 
 }  // namespace ml

@@ -53,12 +53,12 @@ Error damaged(std::string message, std::uint64_t offset) {
   return {.status = Status::format, .message = std::move(message), .offset = offset};
 }
 
-std::uint64_t layer_bytes(Session::Impl& impl, std::uint32_t layer, std::uint32_t position) {
-  const ModelDesc& desc = impl.model.desc();
+std::uint64_t layer_bytes(const ModelDesc& desc, Sequence& sequence, std::uint32_t layer,
+                          std::uint32_t position) {
   switch (desc.layers[layer].kind) {
     case LayerKind::attention:
-      return (position - first_visible(desc, layer, position)) * impl.attention.cache(layer).position_bytes();
-    case LayerKind::gated_delta: return impl.gated_delta.state(layer).size_bytes();
+      return (position - first_visible(desc, layer, position)) * sequence.cache(layer).position_bytes();
+    case LayerKind::gated_delta: return sequence.state(layer).size_bytes();
   }
   return 0;
 }
@@ -89,27 +89,28 @@ Result<Header> read_header(std::span<const std::byte> bytes) {
 }  // namespace
 
 Result<void> Session::save(OutputFile& out, std::span<const std::uint32_t> pending) const {
-  Impl& impl = *impl_;
-  const std::uint32_t position = impl.position();
+  const Engine& engine = *impl_->engine;
+  Sequence& sequence = impl_->sequence;
+  const std::uint32_t position = sequence.position();
   const Header header{.magic = {kSessionMagic[0], kSessionMagic[1], kSessionMagic[2], kSessionMagic[3]},
                       .version = kSessionVersion,
-                      .fingerprint = model_fingerprint(impl.model),
-                      .kv = static_cast<std::uint32_t>(impl.options.kv),
-                      .activations = static_cast<std::uint32_t>(impl.options.activations),
+                      .fingerprint = model_fingerprint(engine.model()),
+                      .kv = static_cast<std::uint32_t>(engine.options().kv),
+                      .activations = static_cast<std::uint32_t>(engine.options().activations),
                       .position = position,
                       .n_tokens = position + static_cast<std::uint32_t>(pending.size())};
   HashedOutput hashed(out);
   ML_CHECK(hashed.write(std::as_bytes(std::span(&header, 1))));
-  ML_CHECK(hashed.write(std::as_bytes(std::span(impl.evaluated))));
+  ML_CHECK(hashed.write(std::as_bytes(std::span(sequence.tokens))));
   ML_CHECK(hashed.write(std::as_bytes(pending)));
-  const ModelDesc& desc = impl.model.desc();
+  const ModelDesc& desc = engine.desc();
   std::vector<std::byte> row;
   for (std::uint32_t layer = 0; layer < desc.n_layers(); ++layer) {
     if (desc.layers[layer].kind == LayerKind::gated_delta) {
-      ML_CHECK(hashed.write(std::as_bytes(impl.gated_delta.state(layer))));
+      ML_CHECK(hashed.write(std::as_bytes(sequence.state(layer))));
       continue;
     }
-    const KvCache& cache = impl.attention.cache(layer);
+    const KvCache& cache = sequence.cache(layer);
     row.resize(cache.position_bytes());
     for (std::uint32_t p = first_visible(desc, layer, position); p < position; ++p) {
       cache.copy_position(p, row.data());
@@ -125,26 +126,28 @@ Result<std::uint32_t> Session::saved_tokens(std::span<const std::byte> bytes) {
 }
 
 Result<std::vector<std::uint32_t>> Session::restore(std::span<const std::byte> bytes) {
-  Impl& impl = *impl_;
+  const Engine& engine = *impl_->engine;
+  Sequence& sequence = impl_->sequence;
   ML_TRY(const Header header, read_header(bytes));
   const auto mismatch = [](const char* what) {
     return Error{.status = Status::arg,
                  .message = fmt::format("the session was saved with another {}", what)};
   };
-  if (header.fingerprint != model_fingerprint(impl.model)) return mismatch("model");
-  if (header.kv != static_cast<std::uint32_t>(impl.options.kv)) return mismatch("type of KV cache (--kv)");
-  if (header.activations != static_cast<std::uint32_t>(impl.options.activations)) {
+  if (header.fingerprint != model_fingerprint(engine.model())) return mismatch("model");
+  if (header.kv != static_cast<std::uint32_t>(engine.options().kv))
+    return mismatch("type of KV cache (--kv)");
+  if (header.activations != static_cast<std::uint32_t>(engine.options().activations)) {
     return mismatch("kind of activations (--acts)");
   }
-  if (header.position > impl.options.ctx) {
+  if (header.position > engine.options().ctx) {
     return Error{.status = Status::limit,
                  .message = fmt::format("the session holds {} positions, the context {}", header.position,
-                                        impl.options.ctx)};
+                                        engine.options().ctx)};
   }
-  const ModelDesc& desc = impl.model.desc();
+  const ModelDesc& desc = engine.desc();
   std::uint64_t n_bytes = kSessionHeaderBytes + 4ull * header.n_tokens + 8;
   for (std::uint32_t layer = 0; layer < desc.n_layers(); ++layer)
-    n_bytes += layer_bytes(impl, layer, header.position);
+    n_bytes += layer_bytes(desc, sequence, layer, header.position);
   if (bytes.size() != n_bytes) {
     return damaged(fmt::format("file is {} bytes, {} positions of this model need {}", bytes.size(),
                                header.position, n_bytes),
@@ -164,19 +167,19 @@ Result<std::vector<std::uint32_t>> Session::restore(std::span<const std::byte> b
   }
   for (std::uint32_t layer = 0; layer < desc.n_layers(); ++layer) {
     if (desc.layers[layer].kind == LayerKind::gated_delta) {
-      const std::span<float> state = impl.gated_delta.state(layer);
+      const std::span<float> state = sequence.state(layer);
       std::memcpy(state.data(), in, state.size_bytes());
       in += state.size_bytes();
       continue;
     }
-    KvCache& cache = impl.attention.cache(layer);
+    KvCache& cache = sequence.cache(layer);
     for (std::uint32_t p = first_visible(desc, layer, header.position); p < header.position; ++p) {
       cache.restore_position(p, in);
       in += cache.position_bytes();
     }
   }
   const auto next = tokens.begin() + header.position;
-  impl.evaluated.assign(tokens.begin(), next);
+  sequence.tokens.assign(tokens.begin(), next);
   return std::vector<std::uint32_t>(next, tokens.end());
 }
 

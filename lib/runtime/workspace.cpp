@@ -28,9 +28,15 @@ void Workspace::for_tokens(std::uint64_t n_tokens, const std::function<void(std:
   });
 }
 
-void Workspace::normalize(std::span<const float> weight, std::uint64_t first, std::uint64_t n_tokens) {
+void Workspace::normalize(std::span<const float> weight, std::uint64_t n_tokens) {
   for_tokens(n_tokens, [&](std::uint64_t token) {
-    table.rms_norm(hidden(first + token), weight.data(), dim_, norm_eps_, input.row(first + token));
+    table.rms_norm(hidden(token), weight.data(), dim_, norm_eps_, input.row(token));
+  });
+}
+
+void Workspace::normalize_rows(std::span<const float> weight, std::span<const std::uint64_t> rows) {
+  for_tokens(rows.size(), [&](std::uint64_t i) {
+    table.rms_norm(hidden(rows[i]), weight.data(), dim_, norm_eps_, input.row(i));
   });
 }
 

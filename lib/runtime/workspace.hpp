@@ -15,12 +15,6 @@
 
 namespace ml {
 
-/// The tokens of one pass: their number, and the position of the first.
-struct Batch {
-  std::uint32_t position;
-  std::uint64_t n_tokens;
-};
-
 /// What all layers of a session share: kernels, threads, and the residual stream of the batch under way.
 class Workspace {
  public:
@@ -33,10 +27,12 @@ class Workspace {
 
   /// Calls job(token) for each token of a batch; short batches wake no thread.
   void for_tokens(std::uint64_t n_tokens, const std::function<void(std::uint64_t)>& job);
-  /// input = rms_norm(hidden) for tokens [first, first + n_tokens).
-  void normalize(std::span<const float> weight, std::uint64_t first, std::uint64_t n_tokens);
+  /// input = rms_norm(hidden), token by token.
+  void normalize(std::span<const float> weight, std::uint64_t n_tokens);
+  /// The same for some rows of hidden, which become rows 0, 1, ... of input.
+  void normalize_rows(std::span<const float> weight, std::span<const std::uint64_t> rows);
   void multiply(Operand& x, std::uint64_t n_tokens, std::span<const Product> products) {
-    ml::multiply(pool, table, activations, x, 0, n_tokens, products);
+    ml::multiply(pool, table, activations, x, n_tokens, products);
   }
   /// hidden += delta, normalized before where post_norm is not empty.
   void add_delta(std::span<const float> post_norm, std::uint64_t n_tokens);

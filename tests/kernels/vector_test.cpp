@@ -93,8 +93,9 @@ TEST_CASE("every target's vector kernels equal scalar's bits", "[kernels]") {
       scalar.l2_norm(b.data(), n, 1e-6f, 0.25f);
       CHECK(same_bits(a, b));
       const std::uint64_t channels = n / 4;
-      fast.conv_silu(tame.data(), channels, weight.data(), 4, channels, a.data());
-      scalar.conv_silu(tame.data(), channels, weight.data(), 4, channels, b.data());
+      const float* const taps[] = {tame.data(), tame.data() + channels, x.data(), up.data()};
+      fast.conv_silu(taps, weight.data(), 4, channels, a.data());
+      scalar.conv_silu(taps, weight.data(), 4, channels, b.data());
       CHECK(same_bits(a, b));
 
       std::vector<std::uint16_t> ha(n), hb(n);

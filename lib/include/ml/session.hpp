@@ -81,9 +81,8 @@ class ML_API Session {
   std::uint64_t kv_bytes() const;       ///< KV caches and the states of linear-attention layers
   std::uint64_t scratch_bytes() const;  ///< everything else the session allocated
 
-  struct Impl;
-
  private:
+  struct Impl;
   explicit Session(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -1,0 +1,53 @@
+#include "runtime/sequence.hpp"
+
+#include "util/try.hpp"
+
+#include <algorithm>
+
+namespace ml {
+
+namespace {
+
+// Positions that a layer's cache holds: with a window its keys, and those of the batch that is being stored.
+std::uint64_t cache_capacity(const ModelDesc& desc, const LayerDesc& layer, const SessionOptions& options) {
+  if (!layer.windowed || desc.sliding_window == 0) return options.ctx;
+  const std::uint64_t needed = std::uint64_t(desc.sliding_window) + options.batch + kernels::kKeyBlock;
+  return std::min<std::uint64_t>(options.ctx, needed);
+}
+
+}  // namespace
+
+Result<Sequence> Sequence::create(const ModelDesc& desc, const SessionOptions& options) {
+  Sequence sequence;
+  sequence.layers_.resize(desc.n_layers());
+  const GatedDeltaDesc& linear = desc.linear;
+  sequence.n_recurrent_ = linear.n_values() * linear.k_dim;
+  const std::uint64_t n_history = linear.conv == 0 ? 0 : (linear.conv - 1ull) * linear.n_channels();
+  for (std::uint32_t i = 0; i < desc.n_layers(); ++i) {
+    Layer& layer = sequence.layers_[i];
+    switch (desc.layers[i].kind) {
+      case LayerKind::attention: {
+        ML_TRY(layer.cache, KvCache::create(desc, cache_capacity(desc, desc.layers[i], options), options.kv));
+        break;
+      }
+      case LayerKind::gated_delta: {
+        ML_TRY(layer.state, AlignedBuffer<float>::allocate(sequence.n_recurrent_ + n_history));
+        break;
+      }
+    }
+  }
+  return sequence;
+}
+
+void Sequence::reset() {
+  tokens.clear();
+  for (Layer& layer : layers_) std::fill_n(layer.state.data(), layer.state.size(), 0.0f);
+}
+
+std::uint64_t Sequence::n_bytes() const {
+  std::uint64_t sum = 0;
+  for (const Layer& layer : layers_) sum += layer.cache.n_bytes() + layer.state.n_bytes();
+  return sum;
+}
+
+}  // namespace ml
