@@ -2,6 +2,7 @@
 #include "common/text.hpp"
 #include "common/tool.hpp"
 #include "ml_run/answer.hpp"
+#include "ml_run/jsonl.hpp"
 #include "ml_run/options.hpp"
 
 #include <ml/generation.hpp>
@@ -276,8 +277,9 @@ void Run::operator()() {
   if (const std::string problem = cli::usage_problem(options_); !problem.empty()) {
     return tool_.fail_usage(problem);
   }
-  if (!open_model() || !open_tokenizer() || !read_session() || !read_prompt() || !encode_prompt() ||
-      !create_session() || !eval_prompt()) {
+  if (!open_model() || !open_tokenizer()) return;
+  if (options_.jsonl) return cli::run_jsonl(tool_, options_, *model_, *tokenizer_, ends_);
+  if (!read_session() || !read_prompt() || !encode_prompt() || !create_session() || !eval_prompt()) {
     return;
   }
   generate();

@@ -40,6 +40,11 @@ void declare_run_options(Tool& tool, RunOptions& options) {
   app.add_option("--session", options.session,
                  "go on from this file where it exists, and save to it at the end")
       ->type_name("FILE");
+  app.add_flag("--jsonl", options.jsonl,
+               "answer JSON objects from standard input, one a line, with one each");
+  app.add_option("--parallel", options.parallel, "prompts of --jsonl under way at a time; changes no answer")
+      ->check(CLI::Range(1u, 1024u))
+      ->capture_default_str();
   app.add_flag("--ids", options.ids, "print token ids instead of text");
   app.add_flag("--echo", options.echo, "print the prompt first");
   app.add_option("--logits", options.logits,
@@ -55,12 +60,19 @@ void declare_run_options(Tool& tool, RunOptions& options) {
 std::string usage_problem(const RunOptions& options) {
   const int sources = !options.prompt.empty() + !options.prompt_file.empty() + !options.tokens.empty();
   if (sources > 1) return "PROMPT, --prompt-file and --tokens exclude each other";
+  if (options.jsonl && (sources != 0 || options.echo || options.digest || options.stats ||
+                        !options.logits.empty() || !options.session.empty())) {
+    return "--jsonl takes its prompts from standard input and excludes PROMPT, --prompt-file, --tokens, "
+           "--echo, "
+           "--digest, --logits, --session and --stats";
+  }
   const bool reads_stdin = sources == 0 || options.prompt_file == "-";
   if (options.model == "-" && reads_stdin) return "MODEL and the prompt cannot both come from standard input";
   if (options.logits == "-" && options.n > 0) {
     return "--logits - needs -n 0, since text goes to standard output too";
   }
-  if (options.ids && !options.stops.empty()) return "--stop looks for text and excludes --ids";
+  if (options.ids && !options.stops.empty() && !options.jsonl)
+    return "--stop looks for text and excludes --ids";
   if (!options.session.empty() && options.n == 0 && (options.digest || !options.logits.empty())) {
     return "--session with -n 0 leaves the last token for later: no --digest and no --logits";
   }

@@ -1,0 +1,204 @@
+#include "ml_run/jsonl.hpp"
+
+#include "common/text.hpp"
+#include "ml_run/request.hpp"
+#include "ml_run/stop_text.hpp"
+
+#include <ml/multi_session.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace cli {
+
+namespace {
+
+constexpr std::uint32_t kDefaultCtx = 4096;
+constexpr std::size_t kMaxLine = std::size_t(1) << 30;
+
+/// One request on its way to an answer.
+struct Job {
+  std::uint64_t line = 0;
+  std::optional<ml::Error> error;
+  Request request;
+  std::uint32_t sequence = 0;
+  std::vector<std::uint32_t> next;  // tokens to evaluate
+  std::vector<std::uint32_t> ids;   // the answer
+  std::string text;
+  const char* finish = nullptr;  // set when it is done
+  std::optional<ml::Sampler> sampler;
+  std::optional<ml::StreamDecoder> decoder;
+  std::optional<StopText> stop;
+};
+
+class Runner {
+ public:
+  Runner(Tool& tool, const RunOptions& options, const ml::Tokenizer& tokenizer,
+         const std::vector<std::uint32_t>& ends, ml::MultiSession& session)
+      : tool_(tool), options_(options), tokenizer_(tokenizer), ends_(ends), session_(session) {
+    for (std::uint32_t i = session.n_sequences(); i > 0; --i) free_.push_back(i - 1);
+  }
+
+  void run() {
+    while (admit(), !jobs_.empty()) {
+      step();
+      while (!jobs_.empty() && jobs_.front()->finish != nullptr) {
+        print(*jobs_.front());
+        jobs_.pop_front();
+      }
+    }
+  }
+
+ private:
+  void admit();
+  void start(Job& job, const std::string& line);
+  void step();
+  void take(Job& job, std::span<const float> logits);
+  void finish(Job& job, const char* why);
+  void print(const Job& job);
+
+  Tool& tool_;
+  const RunOptions& options_;
+  const ml::Tokenizer& tokenizer_;
+  const std::vector<std::uint32_t>& ends_;
+  ml::MultiSession& session_;
+  std::vector<std::uint32_t> free_;        // sequences without a job
+  std::deque<std::unique_ptr<Job>> jobs_;  // in the order of the lines
+  std::uint64_t n_lines_ = 0;
+  bool at_end_ = false;
+};
+
+// Reads a line. @return false at the end of the input
+bool read_line(std::string& line) {
+  line.clear();
+  int c;
+  while ((c = std::getc(stdin)) != EOF && c != '\n') {
+    if (line.size() < kMaxLine) line += static_cast<char>(c);
+  }
+  return c != EOF || !line.empty();
+}
+
+// Fills the free sequences with the next lines. Finished answers that wait for an earlier one hold the
+// reading up, so that memory stays bounded.
+void Runner::admit() {
+  const std::size_t max_jobs = 4ull * session_.n_sequences();
+  std::string line;
+  while (!at_end_ && !free_.empty() && jobs_.size() < max_jobs) {
+    if (!read_line(line)) {
+      at_end_ = true;
+      return;
+    }
+    ++n_lines_;
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    jobs_.push_back(std::make_unique<Job>());
+    jobs_.back()->line = n_lines_;
+    start(*jobs_.back(), line);
+  }
+}
+
+void Runner::start(Job& job, const std::string& line) {
+  auto request = parse_request(line, options_, tokenizer_);
+  if (!request) {
+    job.error = std::move(request.error());
+    job.finish = "error";
+    return;
+  }
+  job.request = std::move(*request);
+  job.sequence = free_.back();
+  session_.reset(job.sequence);
+  if (auto fits = session_.check({job.sequence, job.request.tokens}); !fits) {
+    job.error = std::move(fits.error());
+    job.finish = "error";
+    return;
+  }
+  free_.pop_back();
+  job.next = job.request.tokens;
+  job.sampler.emplace(*ml::Sampler::create(job.request.sampling));
+  for (const std::uint32_t token : job.next) job.sampler->accept(token);
+  job.decoder.emplace(tokenizer_);
+  const bool after_bos = tokenizer_.bos() == job.next.front();
+  job.decoder->push(std::span(job.next).subspan(after_bos ? 1 : 0));
+  job.stop.emplace(job.request.stops);
+  if (job.request.n == 0) finish(job, "length");
+}
+
+void Runner::step() {
+  std::vector<ml::MultiSession::Input> inputs;
+  std::vector<Job*> waiting;
+  for (const auto& job : jobs_) {
+    if (job->finish != nullptr) continue;
+    inputs.push_back({job->sequence, job->next});
+    waiting.push_back(job.get());
+  }
+  if (inputs.empty()) return;
+  const auto logits = session_.eval(inputs);
+  if (!logits) {  // every input was checked when its job started and after each step
+    for (Job* job : waiting) {
+      job->error = logits.error();
+      finish(*job, "error");
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < waiting.size(); ++i) take(*waiting[i], (*logits)[i]);
+}
+
+void Runner::take(Job& job, std::span<const float> logits) {
+  const std::uint32_t token = job.sampler->sample(logits);
+  if (std::find(ends_.begin(), ends_.end(), token) != ends_.end()) return finish(job, "end");
+  job.sampler->accept(token);
+  job.ids.push_back(token);
+  job.text += job.stop->push(job.decoder->push({&token, 1}));
+  if (job.stop->stopped()) return finish(job, "stop");
+  if (job.ids.size() == job.request.n) return finish(job, "length");
+  if (session_.position(job.sequence) == session_.ctx()) return finish(job, "context");
+  job.next = {token};
+}
+
+void Runner::finish(Job& job, const char* why) {
+  job.finish = why;
+  if (job.decoder) job.text += job.stop->push(job.decoder->finish()) + job.stop->finish();
+  free_.push_back(job.sequence);
+}
+
+void Runner::print(const Job& job) {
+  nlohmann::ordered_json answer;
+  if (job.error) {
+    answer["error"] = ml::describe(*job.error);
+    ml::Error error = *job.error;
+    error.message = fmt::format("line {}: {}", job.line, error.message);
+    tool_.fail(error);
+  } else {
+    answer["text"] = job.text;
+    if (options_.ids) answer["ids"] = job.ids;
+    answer["n_prompt"] = job.request.tokens.size();
+    answer["n"] = job.ids.size();
+    answer["finish"] = job.finish;
+  }
+  tool_.print(json_line(answer));
+  tool_.flush();
+}
+
+}  // namespace
+
+void run_jsonl(Tool& tool, const RunOptions& options, const ml::Model& model, const ml::Tokenizer& tokenizer,
+               const std::vector<std::uint32_t>& ends) {
+  ml::SessionOptions session{
+      .ctx = options.ctx != 0 ? options.ctx : std::min(model.desc().max_seq, kDefaultCtx),
+      .batch = options.batch,
+      .activations = options.activations,
+      .threads = tool.threads(),
+      .target = tool.target()};
+  session.kv =
+      options.kv.value_or(options.activations == ml::Activations::f32 ? ml::KvType::f32 : ml::KvType::f16);
+  auto created = ml::MultiSession::create(model, session, options.parallel);
+  if (!created) return tool.fail(ml::with_path(created.error(), options.model));
+  Runner(tool, options, tokenizer, ends, *created).run();
+}
+
+}  // namespace cli

@@ -1,0 +1,13 @@
+# A line that cannot be answered gets its own error, the others their answers; status 1 at the end.
+story=$ML_TEST_DATA/models/stories260K
+cat > requests << 'END'
+{"prompt": 3}
+{"prompt": "x", "frequency": 1}
+not json
+{"prompt": "x", "temp": -1}
+{"tokens": [1, 512]}
+{"n": 3}
+[[[[[[[[[[[[[[[[[[[[[[
+{"prompt": "Once upon a time", "n": 5}
+END
+ml-run "$story" --jsonl -c 64 < requests
