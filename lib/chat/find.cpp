@@ -1,0 +1,92 @@
+#include "util/json.hpp"
+#include "util/try.hpp"
+
+#include <fmt/format.h>
+
+#include <ml/chat.hpp>
+#include <ml/input.hpp>
+
+#include <filesystem>
+
+namespace ml {
+
+namespace {
+
+using nlohmann::json;
+
+bool is_there(const std::filesystem::path& path) {
+  std::error_code failure;
+  return std::filesystem::exists(path, failure);
+}
+
+Result<json> read_object(const std::string& path) {
+  ML_TRY(const std::string text, read_text(path));
+  auto value = parse_json(text);
+  if (!value) return with_path(std::move(value.error()), path);
+  if (!value->is_object()) return Error{.status = Status::format, .message = "no JSON object", .path = path};
+  return value;
+}
+
+// `chat_template`: text, or a list of named ones.
+Result<std::optional<std::string>> template_of(const json& object, const std::string& path) {
+  const auto found = object.find("chat_template");
+  if (found == object.end() || found->is_null()) return std::optional<std::string>();
+  if (found->is_string()) return std::optional(found->get<std::string>());
+  if (!found->is_array()) {
+    return Error{.status = Status::format,
+                 .message = fmt::format("chat_template is {}, must be text or a list", show_json(*found)),
+                 .path = path};
+  }
+  for (const json& one : *found) {
+    if (!one.is_object() || !one.contains("name") || one["name"] != "default") continue;
+    if (one.contains("template") && one["template"].is_string())
+      return std::optional(one["template"].get<std::string>());
+  }
+  return Error{.status = Status::unsupported,
+               .message = "chat_template is a list without a template named 'default'",
+               .path = path};
+}
+
+// bos_token and the like: text, or an object that says more.
+void take_special_tokens(const json& config, std::map<std::string, std::string>& tokens) {
+  for (const auto& [key, value] : config.items()) {
+    if (!key.ends_with("_token")) continue;
+    if (value.is_string()) {
+      tokens[key] = value.get<std::string>();
+    } else if (value.is_object() && value.contains("content") && value["content"].is_string()) {
+      tokens[key] = value["content"].get<std::string>();
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::optional<ChatTemplateFile>> find_chat_template(const std::string& model) {
+  std::error_code failure;
+  std::filesystem::path folder = model;
+  if (!std::filesystem::is_directory(folder, failure)) folder = folder.parent_path();
+  ChatTemplateFile file;
+  std::optional<std::string> text;
+  const std::filesystem::path config = folder / "tokenizer_config.json";
+  if (is_there(config)) {
+    ML_TRY(const json object, read_object(config.string()));
+    take_special_tokens(object, file.special_tokens);
+    file.path = config.string();
+    if (!is_there(folder / "chat_template.jinja")) {
+      ML_TRY(text, template_of(object, file.path));
+    }
+  }
+  if (const auto path = folder / "chat_template.jinja"; is_there(path)) {
+    file.path = path.string();
+    ML_TRY(text, read_text(file.path));
+  } else if (const auto other = folder / "chat_template.json"; !text && is_there(other)) {
+    file.path = other.string();
+    ML_TRY(const json object, read_object(file.path));
+    ML_TRY(text, template_of(object, file.path));
+  }
+  if (!text) return std::optional<ChatTemplateFile>();
+  file.text = std::move(*text);
+  return std::optional(std::move(file));
+}
+
+}  // namespace ml

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "chat/ast.hpp"
+
+#include <string_view>
+
+namespace ml::chat {
+
+/// @error format, unsupported, limit  as ChatTemplate::parse
+Result<Block> parse_template(std::string_view source);
+
+}  // namespace ml::chat
