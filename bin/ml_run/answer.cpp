@@ -27,9 +27,14 @@ void Answer::print_id(std::uint32_t token) {
   any_id_ = true;
 }
 
+void Answer::print_text(const std::string& text) {
+  text_ += text;
+  tool_.print(text);
+}
+
 bool Answer::write(std::uint32_t token) {
   if (decoder_) {
-    tool_.print(stop_.push(decoder_->push({&token, 1})));
+    print_text(stop_.push(decoder_->push({&token, 1})));
   } else {
     print_id(token);
   }
@@ -39,8 +44,8 @@ bool Answer::write(std::uint32_t token) {
 
 void Answer::end() {
   if (decoder_) {
-    tool_.print(stop_.push(decoder_->finish()));
-    tool_.print(stop_.finish());
+    print_text(stop_.push(decoder_->finish()));
+    print_text(stop_.finish());
   }
   tool_.print("\n");
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 
 namespace cli {
 
@@ -23,15 +24,19 @@ class Answer {
   bool write(std::uint32_t token);
   /// Prints what was held back, and the newline.
   void end();
+  /// The text of the answer so far; empty where ids are printed.
+  const std::string& text() const { return text_; }
 
  private:
   void print_id(std::uint32_t token);
+  void print_text(const std::string& text);
 
   Tool& tool_;
   const RunOptions& options_;
   const ml::Tokenizer* tokenizer_;
   std::optional<ml::StreamDecoder> decoder_;
   StopText stop_;
+  std::string text_;
   bool any_id_ = false;
 };
 

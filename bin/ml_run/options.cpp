@@ -8,9 +8,11 @@ void declare_run_options(Tool& tool, RunOptions& options) {
   CLI::App& app = tool.app();
   app.add_option("MODEL", options.model, "a .mlb file or a model folder; - is standard input")->required();
   app.add_option("PROMPT", options.prompt, "the prompt; standard input when none is given");
-  app.add_option("-p,--prompt-file", options.prompt_file, "read the prompt from this file");
+  app.add_option("-p,--prompt-file", options.prompt_file, "read the prompt from this file")
+      ->type_name("FILE");
   app.add_option("-m,--tokenizer", options.tokenizer,
-                 "a .mlt or tokenizer.json (default: the one beside the model)");
+                 "a .mlt or tokenizer.json (default: the one beside the model)")
+      ->type_name("FILE");
   app.add_option("--tokens", options.tokens, "prompt as token ids, separated by commas")->delimiter(',');
   app.add_option("-n,--n-predict", options.n, "tokens to write at most")->capture_default_str();
   app.add_option("-c,--ctx", options.ctx, "positions of context (default: as many as needed)");
@@ -40,6 +42,9 @@ void declare_run_options(Tool& tool, RunOptions& options) {
   app.add_option("--session", options.session,
                  "go on from this file where it exists, and save to it at the end")
       ->type_name("FILE");
+  app.add_flag("--chat", options.chat,
+               "the prompt is a message in the model's chat template; without one, talk");
+  app.add_option("--system", options.system, "system message of --chat")->type_name("TEXT");
   app.add_flag("--jsonl", options.jsonl,
                "answer JSON objects from standard input, one a line, with one each");
   app.add_option("--parallel", options.parallel, "prompts of --jsonl under way at a time; changes no answer")
@@ -48,7 +53,8 @@ void declare_run_options(Tool& tool, RunOptions& options) {
   app.add_flag("--ids", options.ids, "print token ids instead of text");
   app.add_flag("--echo", options.echo, "print the prompt first");
   app.add_option("--logits", options.logits,
-                 "write the logits of every prompt position to this file (float32)");
+                 "write the logits of every prompt position to this file (float32)")
+      ->type_name("FILE");
   app.add_flag("--digest", options.digest, "print XXH3-128 of the prompt's and each step's logits on stderr");
   app.add_flag("--stats", options.stats, "print speeds and memory on stderr");
   app.add_flag("--trust", options.trust, "skip the pass over the quants of a file that was checked before");
@@ -66,6 +72,10 @@ std::string usage_problem(const RunOptions& options) {
            "--echo, "
            "--digest, --logits, --session and --stats";
   }
+  if (options.chat && (!options.tokens.empty() || options.jsonl || !options.session.empty())) {
+    return "--chat excludes --tokens, --jsonl and --session";
+  }
+  if (!options.system.empty() && !options.chat) return "--system needs --chat";
   const bool reads_stdin = sources == 0 || options.prompt_file == "-";
   if (options.model == "-" && reads_stdin) return "MODEL and the prompt cannot both come from standard input";
   if (options.logits == "-" && options.n > 0) {

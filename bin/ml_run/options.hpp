@@ -28,6 +28,8 @@ struct RunOptions {
   std::string logits;
   std::string session;
   std::vector<std::string> stops;
+  bool chat = false;
+  std::string system;
   bool jsonl = false;
   std::uint32_t parallel = 4;
   bool ids = false;

@@ -1,0 +1,132 @@
+// The first steps of a run: model, tokenizer, prompt, session.
+
+#include "common/find_tokenizer.hpp"
+#include "ml_run/text_run.hpp"
+
+#include <ml/generation.hpp>
+#include <ml/input.hpp>
+
+#include <filesystem>
+
+namespace cli {
+
+namespace {
+
+std::string without_last_newline(std::string text) {
+  if (!text.empty() && text.back() == '\n') text.pop_back();
+  if (!text.empty() && text.back() == '\r') text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+bool TextRun::open_model() {
+  const auto start = Clock::now();
+  auto model = ml::Model::open(options_.model, {.trust = options_.trust});
+  if (!model) return report(model.error(), options_.model);
+  model_.emplace(std::move(*model));
+  load_seconds_ = seconds_since(start);
+  return true;
+}
+
+bool TextRun::open_tokenizer() {
+  const std::string path = options_.tokenizer.empty() ? find_tokenizer(options_.model) : options_.tokenizer;
+  const bool needs_text = options_.tokens.empty() || (!options_.ids && options_.n > 0);
+  if (path.empty()) {
+    if (!needs_text) return true;
+    return report({.status = ml::Status::arg, .message = "no tokenizer beside the model; name one with -m"},
+                  options_.model);
+  }
+  auto tokenizer = ml::Tokenizer::open(path);
+  if (!tokenizer) return report(tokenizer.error(), path);
+  tokenizer_.emplace(std::move(*tokenizer));
+  if (tokenizer_->eos()) ends_.push_back(*tokenizer_->eos());
+  auto ends = ml::end_tokens(options_.model);
+  if (!ends) return report(ends.error());
+  ends_.insert(ends_.end(), ends->begin(), ends->end());
+  return true;
+}
+
+bool TextRun::read_session() {
+  std::error_code ignored;
+  if (options_.session.empty() || !std::filesystem::exists(options_.session, ignored)) return true;
+  auto bytes = ml::read_text(options_.session);
+  if (!bytes) return report(bytes.error());
+  saved_ = std::move(*bytes);
+  const auto n_tokens = ml::Session::saved_tokens(std::as_bytes(std::span(saved_)));
+  if (!n_tokens) return report(n_tokens.error(), options_.session);
+  n_saved_ = *n_tokens;
+  return true;
+}
+
+bool TextRun::open_chat() {
+  if (!options_.chat) return true;
+  auto chat = Chat::open(options_.model, options_.system);
+  if (!chat) return report(chat.error());
+  chat_.emplace(std::move(*chat));
+  return true;
+}
+
+bool TextRun::read_prompt() {
+  if (!options_.tokens.empty()) return true;
+  if (!options_.prompt.empty()) {
+    for (const std::string& word : options_.prompt)
+      prompt_ += (&word == options_.prompt.data() ? "" : " ") + word;
+    return true;
+  }
+  auto text = ml::read_text(options_.prompt_file.empty() ? "-" : options_.prompt_file);
+  if (!text) return report(text.error());
+  prompt_ = without_last_newline(std::move(*text));
+  return true;
+}
+
+bool TextRun::encode_prompt() {
+  ml::EncodeOptions encode;
+  if (chat_) {
+    auto prompt = chat_->ask(prompt_);
+    if (!prompt) return report(prompt.error());
+    prompt_ = std::move(*prompt);
+  }
+  if (chat_ || !saved_.empty()) encode.bos = false;  // a template writes its own
+  tokens_ = options_.tokens.empty() ? tokenizer_->encode(prompt_, encode) : options_.tokens;
+  if (!tokens_.empty() || n_saved_ > 0) return true;
+  return report({.status = ml::Status::arg, .message = "the prompt is empty, and the tokenizer adds no BOS"});
+}
+
+ml::SessionOptions TextRun::session_options(std::uint32_t ctx) const {
+  const bool f32 = options_.activations == ml::Activations::f32;
+  return {.ctx = ctx,
+          .batch = options_.batch,
+          .activations = options_.activations,
+          .kv = options_.kv.value_or(f32 ? ml::KvType::f32 : ml::KvType::f16),
+          .threads = tool_.threads(),
+          .target = tool_.target()};
+}
+
+bool TextRun::create_session() {
+  const std::uint64_t max_seq = model_->desc().max_seq;
+  std::uint64_t ctx = options_.ctx;
+  const std::uint64_t n_known = n_saved_ + tokens_.size();
+  if (ctx == 0) ctx = std::min<std::uint64_t>(max_seq, n_known + options_.n);
+  if (n_known > ctx) {
+    return report(
+        {.status = ml::Status::limit,
+         .message = fmt::format("the prompt has {} tokens, but the context holds {}", n_known, ctx)},
+        options_.model);
+  }
+  ml::SessionOptions session = session_options(static_cast<std::uint32_t>(ctx));
+  session.batch = static_cast<std::uint32_t>(std::min<std::uint64_t>(options_.batch, n_known));
+  auto created = ml::Session::create(*model_, session);
+  if (!created) return report(created.error(), options_.model);
+  session_.emplace(std::move(*created));
+  if (saved_.empty()) return true;
+  auto pending = session_->restore(std::as_bytes(std::span(saved_)));
+  if (!pending) return report(pending.error(), options_.session);
+  tokens_.insert(tokens_.begin(), pending->begin(), pending->end());
+  if (!tokens_.empty()) return true;
+  return report(
+      {.status = ml::Status::arg, .message = "the session left no token to go on from; give a prompt"},
+      options_.session);
+}
+
+}  // namespace cli

@@ -1,0 +1,174 @@
+// The prompt, the answer, and what is said about them.
+
+#include "ml_run/text_run.hpp"
+
+#include "common/text.hpp"
+#include "ml_run/answer.hpp"
+#include "ml_run/jsonl.hpp"
+
+#include <ml/output.hpp>
+#include <ml/sampling.hpp>
+
+#include <unistd.h>
+
+#include <iostream>
+
+namespace cli {
+
+bool TextRun::eval_prompt() {
+  const auto start = Clock::now();
+  bool done = true;
+  if (options_.digest || !options_.logits.empty()) {
+    done = eval_prompt_with_logits();
+  } else {
+    // A session that is only prepared keeps its last token for the run that goes on.
+    const bool prepare = !options_.session.empty() && options_.n == 0;
+    const auto now = std::span(tokens_).first(tokens_.size() - (prepare ? 1 : 0));
+    if (prepare) pending_ = {tokens_.back()};
+    if (!now.empty()) {
+      auto logits = session_->eval(now);
+      if (!logits) return report(logits.error(), options_.model);
+      logits_.assign(logits->begin(), logits->end());
+    }
+  }
+  prompt_seconds_ = seconds_since(start);
+  return done;
+}
+
+bool TextRun::eval_prompt_with_logits() {
+  std::optional<ml::OutputFile> file;
+  if (!options_.logits.empty()) {
+    auto created =
+        ml::OutputFile::create(options_.logits, {.force = tool_.force(), .inputs = {options_.model}});
+    if (!created) return report(created.error(), options_.logits);
+    file.emplace(std::move(*created));
+  }
+  ml::Hasher hasher;
+  ml::Result<void> written;
+  const auto done = session_->eval(tokens_, [&](std::uint32_t, std::span<const float> row) {
+    hasher.update(std::as_bytes(row));
+    if (file && written) written = file->write(std::as_bytes(row));
+    logits_.assign(row.begin(), row.end());
+  });
+  if (!done) return report(done.error(), options_.model);
+  if (file && written) written = file->commit();
+  if (!written) return report(written.error(), options_.logits);
+  if (options_.digest) print_digest("prompt", hasher);
+  return true;
+}
+
+void TextRun::print_digest(const std::string& what, const ml::Hasher& hasher) {
+  tool_.flush();
+  fmt::print(stderr, "digest {} {}\n", what, hasher.hex());
+}
+
+// @return the text of the answer
+std::string TextRun::generate() {
+  auto sampler = ml::Sampler::create(options_.sampling);
+  if (!sampler || options_.n == 0) return {};  // usage_problem() has looked at the options
+  const std::size_t n_history = session_->tokens().size() - tokens_.size();
+  for (const std::uint32_t token : session_->tokens()) sampler->accept(token);
+  Answer answer(tool_, options_, tokenizer_ ? &*tokenizer_ : nullptr);
+  answer.begin(session_->tokens().first(n_history), tokens_);
+  const auto start = Clock::now();
+  std::uint32_t n_steps = 0;
+  for (std::uint32_t i = 0; i < options_.n; ++i) {
+    const std::uint32_t token = sampler->sample(logits_);
+    pending_ = {token};
+    if (ends_text(token) || !answer.write(token) || i + 1 == options_.n) break;
+    sampler->accept(token);
+    if (session_->position() == session_->ctx()) {
+      tool_.note(fmt::format("stopped: the context of {} positions is full", session_->ctx()));
+      break;
+    }
+    const auto logits = session_->eval({&token, 1});
+    if (!logits) {
+      report(logits.error(), options_.model);
+      break;
+    }
+    logits_.assign(logits->begin(), logits->end());
+    ++n_steps;
+    if (options_.digest) {
+      ml::Hasher hasher;
+      hasher.update(std::as_bytes(*logits));
+      print_digest(fmt::format("step {}", n_steps), hasher);
+    }
+  }
+  decode_seconds_ = n_steps == 0 ? 0 : seconds_since(start) / n_steps;
+  answer.end();
+  return answer.text();
+}
+
+// One message of a conversation: evaluates what its prompt adds to the session, and answers.
+bool TextRun::take_turn(const std::string& text) {
+  auto prompt = chat_->ask(text);
+  if (!prompt) return report(prompt.error());
+  ml::EncodeOptions encode;
+  encode.bos = false;
+  tokens_ = tokenizer_->encode(*prompt, encode);
+  const auto known = session_->tokens();
+  if (known.size() < tokens_.size() && std::equal(known.begin(), known.end(), tokens_.begin())) {
+    tokens_.erase(tokens_.begin(), tokens_.begin() + static_cast<std::ptrdiff_t>(known.size()));
+  } else {
+    session_->reset();  // the template wrote an earlier turn differently
+  }
+  if (tokens_.empty() || !eval_prompt()) return false;
+  chat_->answer(generate());
+  return true;
+}
+
+// Talks on a terminal: a line is a message, its end of file the end.
+void TextRun::converse() {
+  ml::SessionOptions session =
+      session_options(options_.ctx != 0 ? options_.ctx : std::min(model_->desc().max_seq, 4096u));
+  auto created = ml::Session::create(*model_, session);
+  if (!created) return tool_.fail(ml::with_path(created.error(), options_.model));
+  session_.emplace(std::move(*created));
+  for (std::string line;;) {
+    fmt::print(stderr, "> ");
+    if (!std::getline(std::cin, line)) break;
+    if (!line.empty() && !take_turn(line)) return;
+  }
+  fmt::print(stderr, "\n");
+}
+
+void TextRun::save_session() {
+  if (options_.session.empty()) return;
+  auto file = ml::OutputFile::create(options_.session, {.force = true, .inputs = {options_.model}});
+  if (!file) return tool_.fail(ml::with_path(file.error(), options_.session));
+  auto saved = session_->save(*file, pending_);
+  if (saved) saved = file->commit();
+  if (!saved) tool_.fail(ml::with_path(saved.error(), options_.session));
+}
+
+void TextRun::print_stats() {
+  tool_.flush();
+  fmt::print(stderr, "load    {:9.1f} ms  {} of weights\n", load_seconds_ * 1e3,
+             human_size(model_->n_bytes()));
+  fmt::print(stderr, "prompt  {:9.1f} ms  {} tokens, {:.1f} tokens/s\n", prompt_seconds_ * 1e3,
+             tokens_.size(), static_cast<double>(tokens_.size()) / prompt_seconds_);
+  if (decode_seconds_ > 0) {
+    fmt::print(stderr, "decode  {:9.1f} ms  a token, {:.1f} tokens/s\n", decode_seconds_ * 1e3,
+               1 / decode_seconds_);
+  }
+  fmt::print(stderr, "memory  {:>12}  KV cache of {} positions, {} of scratch\n",
+             human_size(session_->kv_bytes()), session_->ctx(), human_size(session_->scratch_bytes()));
+  fmt::print(stderr, "target  {:>12}\n", ml::target_name(tool_.target()));
+}
+
+void TextRun::operator()() {
+  if (const std::string problem = usage_problem(options_); !problem.empty()) {
+    return tool_.fail_usage(problem);
+  }
+  if (!open_model() || !open_tokenizer()) return;
+  if (options_.jsonl) return run_jsonl(tool_, options_, *model_, *tokenizer_, ends_);
+  if (!open_chat()) return;
+  const bool no_prompt = options_.prompt.empty() && options_.prompt_file.empty();
+  if (chat_ && no_prompt && ::isatty(STDIN_FILENO) != 0) return converse();
+  if (!read_session() || !read_prompt() || !encode_prompt() || !create_session() || !eval_prompt()) return;
+  generate();
+  save_session();
+  if (options_.stats) print_stats();
+}
+
+}  // namespace cli

@@ -1,0 +1,74 @@
+#pragma once
+
+#include "ml_run/chat.hpp"
+#include "ml_run/options.hpp"
+
+#include <ml/hash.hpp>
+#include <ml/model.hpp>
+#include <ml/session.hpp>
+#include <ml/tokenizer.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cli {
+
+using Clock = std::chrono::steady_clock;
+inline double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// What ml-run does, step by step. A step that returns false has said why.
+class TextRun {
+ public:
+  TextRun(Tool& tool, const RunOptions& options) : tool_(tool), options_(options) {}
+  void operator()();
+
+ private:
+  bool open_model();
+  bool open_tokenizer();
+  bool read_session();
+  bool open_chat();
+  bool read_prompt();
+  bool encode_prompt();
+  ml::SessionOptions session_options(std::uint32_t ctx) const;
+  bool create_session();
+  bool eval_prompt();
+  bool eval_prompt_with_logits();
+  std::string generate();
+  void converse();
+  bool take_turn(const std::string& prompt);
+  bool ends_text(std::uint32_t token) const {
+    return std::find(ends_.begin(), ends_.end(), token) != ends_.end();
+  }
+  void save_session();
+  void print_digest(const std::string& what, const ml::Hasher& hasher);
+  void print_stats();
+  bool report(const ml::Error& error, const std::string& path = {}) {
+    tool_.fail(ml::with_path(error, path));
+    return false;
+  }
+
+  Tool& tool_;
+  const RunOptions& options_;
+  std::optional<ml::Model> model_;
+  std::optional<ml::Tokenizer> tokenizer_;
+  std::optional<ml::Session> session_;
+  std::optional<Chat> chat_;
+  std::vector<std::uint32_t> ends_;  // tokens that end a text
+  std::string saved_;                // the session file's bytes, empty where there is none
+  std::uint32_t n_saved_ = 0;        // its tokens
+  std::string prompt_;
+  std::vector<std::uint32_t> tokens_;   // to evaluate: what a session left pending, then the prompt
+  std::vector<std::uint32_t> pending_;  // said, and not evaluated yet
+  std::vector<float> logits_;
+  double load_seconds_ = 0;
+  double prompt_seconds_ = 0;
+  double decode_seconds_ = 0;
+};
+
+}  // namespace cli
