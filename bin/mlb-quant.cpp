@@ -155,10 +155,13 @@ std::string plan_text(const ml::QuantizeReport& report) {
                                     report.bits_per_weight, report.n_weights);
 }
 
-void note_changes(cli::Tool& tool, const ml::QuantizeReport& report) {
+void note_changes(cli::Tool& tool, const Arguments& arguments, const ml::QuantizeReport& report) {
   if (report.header.hidden_dim != report.source_hidden_dim) {
     tool.note(fmt::format("hidden_dim {} is no multiple of 32: padded with zeros to {}",
                           report.source_hidden_dim, report.header.hidden_dim));
+  }
+  if (arguments.max_seq > report.source_max_seq) {
+    tool.note(fmt::format("max_seq stays {}: --max-seq lowers it only", report.source_max_seq));
   }
   if (report.header.max_seq != report.source_max_seq) {
     tool.note(fmt::format("max_seq lowered from {} to {}", report.source_max_seq, report.header.max_seq));
@@ -197,7 +200,7 @@ void quantize(cli::Tool& tool, const Arguments& arguments) {
   const auto plan = ml::plan_quantize(*model, options);
   if (!plan) return tool.fail(ml::with_path(plan.error(), input_name));
   if (arguments.dry_run) {
-    note_changes(tool, *plan);
+    note_changes(tool, arguments, *plan);
     tool.print(arguments.json ? cli::json_line(to_json(arguments, options, *plan)) : plan_text(*plan));
     return;
   }
@@ -205,7 +208,7 @@ void quantize(cli::Tool& tool, const Arguments& arguments) {
   auto out = ml::OutputFile::create(arguments.output,
                                     {.force = tool.force(), .inputs = input_files(arguments.input)});
   if (!out) return tool.fail(out.error());
-  note_changes(tool, *plan);
+  note_changes(tool, arguments, *plan);
   ml::Result<ml::QuantizeReport> report = [&] {
     cli::Progress progress(tool, "quantizing", plan->n_bytes, cli::human_size);
     options.progress = [&progress](std::uint64_t done, std::uint64_t) { progress.set(done); };

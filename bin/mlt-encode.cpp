@@ -131,11 +131,12 @@ class Run {
       if (ids.error().offset) *ids.error().offset += offset;
       return fail(ids.error(), name);
     }
-    for (const std::uint32_t id : *ids) {
+    for (std::size_t i = 0; i < ids->size(); ++i) {
+      const std::uint32_t id = (*ids)[i];
       if (id < tokenizer_->n_vocab()) continue;
-      return fail({.status = ml::Status::arg,
+      return fail({.status = ml::Status::format,
                    .message = fmt::format("id is {}, must be below n_vocab, {}", id, tokenizer_->n_vocab()),
-                   .offset = offset},
+                   .offset = offset + cli::offset_of_id(text, options_.format, i)},
                   name);
     }
     // The BOS that encoding puts there is not of the text.

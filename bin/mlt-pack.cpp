@@ -10,7 +10,7 @@
 namespace {
 
 struct Options {
-  std::string input;
+  std::string input = "-";
   std::string output = "-";
   ml::PackOptions pack;
 };
@@ -18,8 +18,7 @@ struct Options {
 void add_options(cli::Tool& tool, Options& options) {
   auto& app = tool.app();
   app.add_option("INPUT", options.input,
-                 "A tokenizer.json, a folder that holds one, or a .mlt; - is standard input")
-      ->required();
+                 "A tokenizer.json, a folder that holds one, or a .mlt; - or none: standard input");
   app.add_option("-o,--output", options.output, "Where the .mlt goes; default: standard output")
       ->type_name("FILE");
   app.add_flag("--lossy", options.pack.lossy,

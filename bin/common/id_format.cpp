@@ -132,4 +132,18 @@ std::string json_text_line(const std::string& text) {
                      value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
+std::size_t offset_of_id(std::string_view text, const std::string& format, std::size_t index) {
+  if (format == "u16") return 2 * index;
+  if (format == "u32") return 4 * index;
+  // Decimal ids, in an array or bare: the digits that begin after something else.
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  bool inside = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool digit = is_digit(text[i]);
+    if (digit && !inside && index-- == 0) return i;
+    inside = digit;
+  }
+  return 0;
+}
+
 }  // namespace cli

@@ -25,6 +25,9 @@ ml::Result<std::string> format_ids(std::span<const std::uint32_t> ids, const std
 /// @error format  offset is the first wrong byte of `text`
 ml::Result<std::vector<std::uint32_t>> parse_ids(std::string_view text, const std::string& format);
 
+/// Byte at which id number `index` of such a text begins.
+std::size_t offset_of_id(std::string_view text, const std::string& format, std::size_t index);
+
 /// @return {"text": ...} and a newline
 std::string json_text_line(const std::string& text);
 

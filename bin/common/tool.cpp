@@ -7,6 +7,7 @@
 
 #include <ml/version.hpp>
 
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,11 +27,6 @@ constexpr char kBracketMark = '\x1f';
 struct CompletionAsked {
   std::string shell;
 };
-
-bool plain_terminal() {
-  const char* term = std::getenv("TERM");
-  return term == nullptr || *term == '\0' || std::string_view(term) == "dumb";
-}
 
 // A message is one line whatever a file name or a tensor name holds.
 std::string one_line(std::string_view text) {
@@ -62,6 +58,20 @@ std::string without_mark(std::string value) {
   return value;
 }
 
+// "--kv is 'bf16', must be one of f16, f32, q8" for an option with a fixed set of values; "" for others.
+std::string choice_message(const CLI::App& app, const std::string& error_text) {
+  const std::string name = error_text.substr(0, error_text.find(':'));
+  for (const OptionRow& row : option_table(app)) {
+    const bool named = std::any_of(row.long_names.begin(), row.long_names.end(),
+                                   [&](const std::string& known) { return "--" + known == name; });
+    if (!named || row.choices.empty()) continue;
+    const auto& values = app.get_option(name)->results();
+    return fmt::format("{} is '{}', must be one of {}", name,
+                       values.empty() ? "" : without_mark(values.back()), fmt::join(row.choices, ", "));
+  }
+  return {};
+}
+
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   for (const std::string& left : app.remaining()) {
     if (left.size() > 1 && left.starts_with('-')) return fmt::format("{}: unknown option", left);
@@ -71,7 +81,13 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
     return fmt::format("{}: unexpected operand", left.empty() ? "" : without_mark(left.front()));
   }
   std::string text = error.what();
+  if (error.get_name() == "ValidationError") {
+    if (std::string message = choice_message(app, text); !message.empty()) return message;
+  }
   text.erase(std::remove(text.begin(), text.end(), kBracketMark), text.end());
+  if (text.starts_with("The following argument")) {
+    return text.substr(text.find(": ") + 2) + ": unexpected operand";
+  }
   // CLI11's words for a wrong and a missing value: "Could not convert: --size = x" and
   // "--size: 1 required UINT missing".
   constexpr std::string_view kConvert = "Could not convert: ";
@@ -92,6 +108,7 @@ Tool::Tool(std::string name, std::string summary, std::string example)
       example_(std::move(example)),
       app_(summary_, name_) {
   app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  add_target();
   app_.set_help_flag("-h,--help", "Print this text and exit")->group(kCommonGroup);
   app_.set_version_flag("--version", std::string(), "Print the versions and the CPU target in use, and exit")
       ->group(kCommonGroup);
@@ -144,7 +161,7 @@ bool Tool::parse(int argc, char** argv) {
     fail_usage(usage_message(app_, error));
     return false;
   }
-  return app_.get_option_no_throw("--target") == nullptr || take_target();
+  return take_target();
 }
 
 bool Tool::take_target() {
@@ -163,8 +180,7 @@ bool Tool::take_target() {
 
 void Tool::print_version() {
   // The parser stops at --version, so the option has its text but not yet the variable.
-  if (const CLI::Option* option = app_.get_option_no_throw("--target");
-      option != nullptr && option->count() > 0) {
+  if (const CLI::Option* option = app_.get_option("--target"); option->count() > 0) {
     target_name_ = option->results().back();
   }
   if (!take_target()) return;
@@ -215,11 +231,6 @@ void Tool::note(std::string_view message_text) {
 void Tool::message(std::string_view text) {
   clear_progress();
   write_fully(STDERR_FILENO, fmt::format("{}: {}\n", name_, one_line(text)));
-}
-
-bool Tool::colour() const {
-  const char* no_colour = std::getenv("NO_COLOR");
-  return (no_colour == nullptr || *no_colour == '\0') && !plain_terminal() && ::isatty(STDOUT_FILENO) != 0;
 }
 
 bool Tool::progress_wanted() const { return !quiet_ && ::isatty(STDERR_FILENO) != 0; }

@@ -25,12 +25,11 @@ class Tool {
   CLI::App& app() { return app_; }
   /// Adds -t/--threads; threads() is 0 (all cores) when it is not given.
   void add_threads();
-  /// Adds --target (default: ML_TARGET, then the fastest).
-  void add_target();
   /// Adds -f/--force.
   void add_force();
 
   unsigned threads() const { return threads_; }
+  /// Of --target, which every tool has (default: ML_TARGET, then the fastest).
   ml::Target target() const { return target_; }
   bool force() const { return force_; }
   bool quiet() const { return quiet_; }
@@ -58,12 +57,11 @@ class Tool {
   /// One line on stderr unless --quiet: what was decided, what is odd.
   void note(std::string_view message);
 
-  /// True where standard output is a terminal that takes colour (NO_COLOR, TERM=dumb).
-  bool colour() const;
   /// True where standard error is a terminal and progress should be drawn.
   bool progress_wanted() const;
 
  private:
+  void add_target();
   bool parse(int argc, char** argv);
   bool take_target();
   void print_version();

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <deque>
 #include <memory>
@@ -149,6 +150,11 @@ void Runner::step() {
 }
 
 void Runner::take(Job& job, std::span<const float> logits) {
+  if (!std::all_of(logits.begin(), logits.end(), [](float logit) { return std::isfinite(logit); })) {
+    job.error = ml::Error{.status = ml::Status::format,
+                          .message = "a logit is not finite: the weights are not sound (mlb-info --check)"};
+    return finish(job, "error");
+  }
   const std::uint32_t token = job.sampler->sample(logits);
   if (std::find(ends_.begin(), ends_.end(), token) != ends_.end()) return finish(job, "end");
   job.sampler->accept(token);

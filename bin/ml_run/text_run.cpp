@@ -2,6 +2,7 @@
 
 #include "ml_run/text_run.hpp"
 
+#include "common/progress.hpp"
 #include "common/text.hpp"
 #include "ml_run/answer.hpp"
 #include "ml_run/jsonl.hpp"
@@ -11,7 +12,9 @@
 
 #include <unistd.h>
 
+#include <cmath>
 #include <iostream>
+#include <utility>
 
 namespace cli {
 
@@ -25,14 +28,39 @@ bool TextRun::eval_prompt() {
     const bool prepare = !options_.session.empty() && options_.n == 0;
     const auto now = std::span(tokens_).first(tokens_.size() - (prepare ? 1 : 0));
     if (prepare) pending_ = {tokens_.back()};
-    if (!now.empty()) {
-      auto logits = session_->eval(now);
-      if (!logits) return report(logits.error(), options_.model);
-      logits_.assign(logits->begin(), logits->end());
-    }
+    done = read_tokens(now);
   }
   prompt_seconds_ = seconds_since(start);
   return done;
+}
+
+// Evaluates tokens in passes, so that a terminal sees how far it is; the cuts change no bit.
+bool TextRun::read_tokens(std::span<const std::uint32_t> tokens) {
+  Progress progress(tool_, "reading the prompt", tokens.size());
+  for (std::size_t n = 0; !tokens.empty(); tokens = tokens.subspan(n)) {
+    n = std::min<std::size_t>(options_.batch, tokens.size());
+    if (!take_logits(session_->eval(tokens.first(n)))) return false;
+    progress.advance(n);
+  }
+  return true;
+}
+
+// Keeps the logits for the sampler. Weights or activations that are not finite end here, not in made-up text.
+bool TextRun::take_logits(const ml::Result<std::span<const float>>& logits) {
+  if (!logits) return report(logits.error(), options_.model);
+  logits_.assign(logits->begin(), logits->end());
+  return check_finite();
+}
+
+bool TextRun::check_finite() {
+  const auto bad =
+      std::find_if_not(logits_.begin(), logits_.end(), [](float logit) { return std::isfinite(logit); });
+  if (bad == logits_.end()) return true;
+  return report({.status = ml::Status::format,
+                 .message = fmt::format(
+                     "logit of token {} is {} after {} tokens: the weights are not sound (mlb-info --check)",
+                     bad - logits_.begin(), *bad, session_->position())},
+                options_.model);
 }
 
 bool TextRun::eval_prompt_with_logits() {
@@ -51,6 +79,7 @@ bool TextRun::eval_prompt_with_logits() {
     logits_.assign(row.begin(), row.end());
   });
   if (!done) return report(done.error(), options_.model);
+  if (!check_finite()) return false;
   if (file && written) written = file->commit();
   if (!written) return report(written.error(), options_.logits);
   if (options_.digest) print_digest("prompt", hasher);
@@ -78,24 +107,21 @@ std::string TextRun::generate() {
     if (ends_text(token) || !answer.write(token) || i + 1 == options_.n) break;
     sampler->accept(token);
     if (session_->position() == session_->ctx()) {
-      tool_.note(fmt::format("stopped: the context of {} positions is full", session_->ctx()));
+      after_.push_back(fmt::format("stopped: the context of {} positions is full", session_->ctx()));
       break;
     }
-    const auto logits = session_->eval({&token, 1});
-    if (!logits) {
-      report(logits.error(), options_.model);
-      break;
-    }
-    logits_.assign(logits->begin(), logits->end());
+    if (!take_logits(session_->eval({&token, 1}))) break;
     ++n_steps;
     if (options_.digest) {
       ml::Hasher hasher;
-      hasher.update(std::as_bytes(*logits));
+      hasher.update(std::as_bytes(std::span(logits_)));
       print_digest(fmt::format("step {}", n_steps), hasher);
     }
   }
   decode_seconds_ = n_steps == 0 ? 0 : seconds_since(start) / n_steps;
   answer.end();
+  tool_.flush();
+  for (const std::string& note : std::exchange(after_, {})) tool_.note(note);
   return answer.text();
 }
 

@@ -38,6 +38,9 @@ class TextRun {
   ml::SessionOptions session_options(std::uint32_t ctx) const;
   bool create_session();
   bool eval_prompt();
+  bool read_tokens(std::span<const std::uint32_t> tokens);
+  bool take_logits(const ml::Result<std::span<const float>>& logits);
+  bool check_finite();
   bool eval_prompt_with_logits();
   std::string generate();
   void converse();
@@ -66,6 +69,7 @@ class TextRun {
   std::vector<std::uint32_t> tokens_;   // to evaluate: what a session left pending, then the prompt
   std::vector<std::uint32_t> pending_;  // said, and not evaluated yet
   std::vector<float> logits_;
+  std::vector<std::string> after_;  // notes that wait for the end of the answer
   double load_seconds_ = 0;
   double prompt_seconds_ = 0;
   double decode_seconds_ = 0;

@@ -143,6 +143,10 @@ Result<PackedTokenizer> pack_tokenizer(const std::string& path, const PackOption
   ML_TRY(LoadedTokenizer loaded, load_tokenizer(path, options));
   auto bytes = write_mlt(loaded.contents);
   if (!bytes) return with_path(std::move(bytes.error()), path);
+  if (loaded.contents.eos < 0) {
+    loaded.notes.push_back(
+        "no end-of-text token is known: no tokenizer_config.json or config.json beside it names one");
+  }
   return PackedTokenizer{std::move(*bytes), std::move(loaded.notes)};
 }
 

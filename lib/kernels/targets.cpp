@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <sched.h>
+#include <strings.h>
 
 #include <cstdlib>
 #include <iterator>
@@ -92,7 +93,7 @@ Result<Target> resolve_target(std::string_view name) {
   }
   std::string known;
   for (const TargetRow& row : kTargets) {
-    if (row.name == name) {
+    if (::strcasecmp(std::string(row.name).c_str(), std::string(name).c_str()) == 0) {
       if (row.runs_here()) return row.target;
       return Error{.status = Status::unsupported,
                    .message = fmt::format("{} {}: this CPU cannot run it", source, name)};

@@ -48,7 +48,8 @@ Result<void> refuse_inputs(const struct stat& target, const std::vector<std::str
 
 Result<void> refuse_terminal(int fd, const OutputOptions& options) {
   if (!options.binary || ::isatty(fd) == 0) return {};
-  return Error{.status = Status::arg, .message = "binary data is not written to a terminal; -o names a file"};
+  return Error{.status = Status::arg,
+               .message = "binary data is not written to a terminal; name a file or use a pipe"};
 }
 
 std::string folder_of(const std::string& path) {

@@ -39,7 +39,6 @@ int main(int argc, char** argv) {
   tool.app().add_flag("--show", show, "Print what was understood");
   tool.add_force();
   tool.add_threads();
-  tool.add_target();
   return tool.main(argc, argv, [&] {
     if (show) {
       for (const std::string& operand : operands) tool.print("{}\n", operand);

@@ -19,8 +19,8 @@ ML_API std::vector<Target> available_targets();
 /// @return "scalar", "avx2", "avx512"; the name of the fastest for `best`
 ML_API std::string_view target_name(Target target);
 
-/// Finds a target by name. An empty name takes the environment's ML_TARGET, and the fastest where that is
-/// unset.
+/// Finds a target by name, in any letter case. An empty name takes the environment's ML_TARGET, and the
+/// fastest where that is unset.
 ///
 /// @error arg          no such target; the message lists the known ones
 /// @error unsupported  this machine cannot run it

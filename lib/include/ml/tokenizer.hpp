@@ -120,7 +120,8 @@ struct PackOptions {
 /// The bytes of a .mlt, and what a user should know about how they came to be.
 struct PackedTokenizer {
   std::vector<std::byte> bytes = {};
-  std::vector<std::string> notes = {};  ///< extension flags in use, what was dropped; a line each
+  std::vector<std::string> notes =
+      {};  ///< extension flags in use, what was dropped or is unknown; a line each
 };
 
 /// Turns a tokenizer into a .mlt.
