@@ -85,6 +85,7 @@ struct Statement {
   ExpressionPtr condition = {};
   std::vector<std::string> targets = {};
   std::string attribute = {};
+
   std::vector<Branch> branches = {};
   std::vector<Parameter> parameters = {};
   Block body = {};

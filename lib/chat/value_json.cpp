@@ -93,7 +93,8 @@ class Reader {
 
 class Writer {
  public:
-  Writer(std::int64_t indent, std::size_t max_bytes) : indent_(indent), max_bytes_(max_bytes) {}
+  Writer(std::int64_t indent, Separators separators, std::size_t max_bytes)
+      : indent_(indent), separators_(std::move(separators)), max_bytes_(max_bytes) {}
 
   Result<void> put(const Value& value, unsigned level) {
     if (out.size() > max_bytes_) {
@@ -150,7 +151,7 @@ class Writer {
     for (std::size_t i = 0; i < dict.items.size(); ++i) {
       separate(i, level + 1);
       quote(*dict.items[i].first);
-      out += ": ";
+      out += separators_.key;
       ML_CHECK(put(dict.items[i].second, level + 1));
     }
     break_line(level);
@@ -159,7 +160,7 @@ class Writer {
   }
 
   void separate(std::size_t i, unsigned level) {
-    if (i > 0) out += indent_ < 0 ? ", " : ",";
+    if (i > 0) out += separators_.item;
     break_line(level);
   }
 
@@ -192,13 +193,15 @@ class Writer {
   }
 
   std::int64_t indent_;
+  Separators separators_;
   std::size_t max_bytes_;
 };
 
 }  // namespace
 
-Result<std::string> to_json(const Value& value, std::int64_t indent, std::size_t max_bytes) {
-  Writer writer(indent, max_bytes);
+Result<std::string> to_json(const Value& value, std::int64_t indent,
+                            const std::optional<Separators>& separators, std::size_t max_bytes) {
+  Writer writer(indent, separators.value_or(Separators{indent < 0 ? ", " : ",", ": "}), max_bytes);
   ML_CHECK(writer.put(value, 0));
   return std::move(writer.out);
 }
