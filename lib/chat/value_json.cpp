@@ -29,7 +29,12 @@ class Reader {
     }
     return put(static_cast<std::int64_t>(number));
   }
-  bool number_float(double real, const std::string&) { return put(real); }
+  bool number_float(double real, const std::string& text) {
+    // An integer that is too long comes as a double, too; Python would keep all of it.
+    if (text.find_first_of(".eE") != std::string::npos) return put(real);
+    return refuse({.status = Status::limit,
+                   .message = fmt::format("{} is an integer beyond 64 bits", show_name(text))});
+  }
   bool string(std::string& text) { return put(text_value(text)); }
   bool binary(json::binary_t&) { return false; }
   bool start_object(std::size_t) { return open(true); }
