@@ -4,6 +4,7 @@
 #include "chat/interpreter.hpp"
 #include "chat/names.hpp"
 #include "chat/text.hpp"
+#include "util/json.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
@@ -69,7 +70,7 @@ Result<Value> Interpreter::attribute(const Value& object, std::string_view name)
   if (const auto* undefined = std::get_if<Undefined>(&object)) {
     return wrong(fmt::format("{} is undefined", *undefined->name));
   }
-  if (name.starts_with("__")) return not_known(fmt::format("the attribute '{}'", name));
+  if (name.starts_with("__")) return not_known(fmt::format("the attribute '{}'", show_name(name)));
   switch (python_attribute(object, name)) {
     case PythonAttribute::none: break;
     case PythonAttribute::method: return Value(Opaque{"method"});
@@ -78,14 +79,15 @@ Result<Value> Interpreter::attribute(const Value& object, std::string_view name)
   }
   if (const auto* dict = std::get_if<DictRef>(&object)) {
     const Value* found = (*dict)->find(name);
-    return found != nullptr ? *found : missing(fmt::format("'{}' of a dict", name));
+    return found != nullptr ? *found : missing(fmt::format("'{}' of a dict", show_name(name)));
   }
   if (const auto* space = std::get_if<NamespaceRef>(&object)) {
     const Scope& scope = namespaces_[space->index];
     const auto found = scope.find(name);
-    return found != scope.end() ? found->second : missing(fmt::format("'{}' of a namespace", name));
+    return found != scope.end() ? found->second
+                                : missing(fmt::format("'{}' of a namespace", show_name(name)));
   }
-  Value none = missing(fmt::format("'{}' of a {}", name, type_name(object)));
+  Value none = missing(fmt::format("'{}' of a {}", show_name(name), type_name(object)));
   if (const auto* loop = std::get_if<LoopRef>(&object)) return loop_attribute(**loop, name, std::move(none));
   return none;
 }
@@ -110,6 +112,7 @@ Result<Value> Interpreter::item(const Value& object, const Value& index) {
     return at >= 0 && at < n ? (*list)->items[static_cast<std::size_t>(at)] : none;
   }
   if (const auto* text = std::get_if<Text>(&object)) {
+    ML_CHECK(refuse_safe(object));
     ML_CHECK(charge((*text)->size() * sizeof(std::string_view)));
     ML_CHECK(spend((*text)->size() / 16));
     const std::vector<std::string_view> all = chars(**text);
@@ -135,6 +138,7 @@ Result<Value> Interpreter::slice(const Value& object, const Value& start, const 
     return new_list(std::move(items), (*list)->kind);
   }
   if (const auto* text = std::get_if<Text>(&object)) {
+    ML_CHECK(refuse_safe(object));
     ML_CHECK(charge((*text)->size() * sizeof(std::string_view)));
     ML_CHECK(spend((*text)->size() / 16));
     const std::vector<std::string_view> all = chars(**text);

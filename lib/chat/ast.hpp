@@ -68,27 +68,27 @@ enum class StatementKind : std::uint8_t {
 };
 
 struct Branch {
-  ExpressionPtr condition = {};
-  Block body = {};
+  ExpressionPtr condition;
+  Block body;
 };
 
 struct Parameter {
-  std::string name = {};
-  ExpressionPtr otherwise = {};  ///< null where the macro names no default
+  std::string name;
+  ExpressionPtr otherwise;  ///< null where the macro names no default
 };
 
 struct Statement {
   StatementKind kind = StatementKind::text;
   int line = 1;
-  std::string text = {};
-  ExpressionPtr expression = {};
-  ExpressionPtr condition = {};
-  std::vector<std::string> targets = {};
-  std::string attribute = {};
-  std::vector<Branch> branches = {};
-  std::vector<Parameter> parameters = {};
-  Block body = {};
-  Block otherwise = {};
+  std::string text;
+  ExpressionPtr expression;
+  ExpressionPtr condition;
+  std::vector<std::string> targets;
+  std::string attribute;
+  std::vector<Branch> branches;
+  std::vector<Parameter> parameters;
+  Block body;
+  Block otherwise;
 };
 
 }  // namespace ml::chat

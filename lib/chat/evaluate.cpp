@@ -51,16 +51,16 @@ Result<Value> Interpreter::look_up(const std::string& name) {
     }
   }
   if (const auto found = scopes_[0].find(name); found != scopes_[0].end()) return found->second;
-  static constexpr std::array<std::string_view, 3> kFunctions = {"range", "namespace", "raise_exception"};
+  static constexpr std::array<std::string_view, 4> kFunctions = {"range", "namespace", "dict",
+                                                                 "raise_exception"};
   for (const std::string_view function : kFunctions) {
     if (name == function) return Value(Function{function});
   }
   if (name == "strftime_now" && date_) return Value(Function{"strftime_now"});
-  for (const std::string_view other :
-       {"dict", "lipsum", "cycler", "joiner", "caller", "varargs", "kwargs", "self"}) {
+  for (const std::string_view other : {"lipsum", "cycler", "joiner", "caller", "varargs", "kwargs", "self"}) {
     if (name == other) return not_known(fmt::format("'{}'", name));
   }
-  return missing(name);
+  return missing(fmt::format("'{}'", name));
 }
 
 Result<Value> Interpreter::evaluate_container(const Expression& e) {
@@ -147,6 +147,7 @@ Result<Value> Interpreter::evaluate_concat(const Expression& e) {
   std::string text;
   for (const ExpressionPtr& child : e.children) {
     ML_TRY(const Value value, evaluate(*child));
+    ML_CHECK(refuse_safe(value));
     ML_TRY(const std::string part, text_of(value));
     text += part;
   }

@@ -1,5 +1,6 @@
 #include "chat/interpreter.hpp"
 #include "chat/text.hpp"
+#include "util/json.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
@@ -29,6 +30,7 @@ bool is_one_of(const std::array<std::string_view, n>& names, std::string_view na
 Result<Value> Interpreter::apply_filter(std::string_view name, const Value& input,
                                         const Arguments& arguments) {
   ML_CHECK(spend(1));
+  if (name == "safe") return filter_safe(input, arguments);
   if (name == "length" || name == "count") {
     ML_CHECK(bind(name, arguments, {}));
     return filter_length(input);
@@ -48,7 +50,24 @@ Result<Value> Interpreter::apply_filter(std::string_view name, const Value& inpu
     if (!std::holds_alternative<Undefined>(input) && !falsy) return input;
     return bound[0] ? *bound[0] : text_value("");
   }
-  return not_known(fmt::format("the filter '{}'", name));
+  return not_known(fmt::format("the filter '{}'", show_name(name)));
+}
+
+// Safe text is escaped no more, and what meets it is: `'<' ~ x` and the like would escape the '<'. A copy
+// stands for it that is printed, compared and passed on, but never put together with other text.
+Result<Value> Interpreter::filter_safe(const Value& input, const Arguments& arguments) {
+  ML_CHECK(bind("safe", arguments, {}));
+  ML_TRY(std::string text, text_of(input));
+  ML_TRY(Value copy, new_text(std::move(text)));
+  ML_CHECK(charge(128));
+  safe_.insert(std::get<Text>(copy));
+  return copy;
+}
+
+Result<void> Interpreter::refuse_safe(const Value& value) const {
+  const auto* text = std::get_if<Text>(&value);
+  if (text == nullptr || !safe_.contains(*text)) return {};
+  return not_known("text that is marked safe together with other text or changed");
 }
 
 Result<Value> Interpreter::filter_length(const Value& input) {
@@ -71,6 +90,7 @@ Result<Value> Interpreter::filter_length(const Value& input) {
 
 Result<Value> Interpreter::filter_text(std::string_view name, const Value& input,
                                        const Arguments& arguments) {
+  ML_CHECK(refuse_safe(input));
   ML_TRY(const std::string text, text_of(input));
   ML_CHECK(spend(text.size() / 16));
   if (name == "trim") {
@@ -107,7 +127,18 @@ Result<Value> Interpreter::filter_json(const Value& input, const Arguments& argu
   for (const std::size_t i : {std::size_t{0}, std::size_t{3}}) {
     if (given(i) && truth(*bound[i])) return not_known("'tojson' with ensure_ascii or sort_keys");
   }
-  if (given(2)) return not_known("'tojson' with separators");
+  std::optional<Separators> separators;
+  if (given(2)) {
+    const auto* pair = std::get_if<ListRef>(&*bound[2]);
+    const auto text_at = [&](std::size_t i) { return std::get_if<Text>(&(*pair)->items[i]); };
+    if (pair == nullptr || (*pair)->items.size() != 2 || text_at(0) == nullptr || text_at(1) == nullptr) {
+      return wrong("'tojson' takes two separators");
+    }
+    separators = {**text_at(0), **text_at(1)};
+    if (separators->item.size() + separators->key.size() > kMaxIndent) {
+      return Error{.status = Status::limit, .message = "'tojson' with long separators"};
+    }
+  }
   std::int64_t indent = -1;
   if (given(1)) {
     if (!is_number(*bound[1]) || std::holds_alternative<double>(*bound[1])) {
@@ -117,7 +148,7 @@ Result<Value> Interpreter::filter_json(const Value& input, const Arguments& argu
     if (indent > kMaxIndent) return Error{.status = Status::limit, .message = "'tojson' with a wide indent"};
   }
   ML_CHECK(spend(weight_of(input)));
-  ML_TRY(std::string text, to_json(input, indent, bytes_left()));
+  ML_TRY(std::string text, to_json(input, indent, separators, bytes_left()));
   ML_CHECK(spend(text.size() / 16));
   return new_text(std::move(text));
 }

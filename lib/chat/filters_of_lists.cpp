@@ -1,4 +1,5 @@
 #include "chat/interpreter.hpp"
+#include "util/json.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
@@ -91,7 +92,7 @@ Result<Value> Interpreter::filter_map(const Value& input, const Arguments& argum
   if (!attribute && filter == nullptr) return wrong("map takes the name of a filter");
   if (filter != nullptr &&
       (**filter == "map" || filter->get()->starts_with("select") || filter->get()->starts_with("reject"))) {
-    return not_known(fmt::format("the filter '{}' inside 'map'", **filter));
+    return not_known(fmt::format("the filter '{}' inside 'map'", show_name(**filter)));
   }
   ML_TRY(const ListRef list, iterate(input));
   std::vector<Value> items;

@@ -10,16 +10,17 @@ namespace ml::chat {
 Result<Value> Interpreter::call(const Value& callee, const Arguments& arguments) {
   if (const auto* macro = std::get_if<MacroRef>(&callee)) return call_macro(*macro->macro, arguments);
   if (const auto* undefined = std::get_if<Undefined>(&callee)) {
-    if (*undefined->name == "strftime_now") {
+    if (*undefined->name == "'strftime_now'") {
       return Error{.status = Status::unsupported,
                    .message = "the template asks for the date, and none is given"};
     }
-    return not_known(fmt::format("the function '{}'", *undefined->name));
+    return not_known(fmt::format("the function {}", *undefined->name));
   }
   const auto* function = std::get_if<Function>(&callee);
   if (function == nullptr) return not_known(fmt::format("a call of a {}", type_name(callee)));
   if (function->name == "range") return call_range(arguments);
   if (function->name == "namespace") return call_namespace(arguments);
+  if (function->name == "dict") return call_dict(arguments);
   ML_TRY(const Bound bound,
          bind(function->name, arguments, {function->name == "raise_exception" ? "message" : "format"}, 1));
   if (function->name == "raise_exception") {
@@ -92,6 +93,19 @@ Result<Value> Interpreter::call_range(const Arguments& arguments) {
     if (__builtin_add_overflow(at, step, &at)) break;
   }
   return new_list(std::move(items), ListKind::range);
+}
+
+Result<Value> Interpreter::call_dict(const Arguments& arguments) {
+  std::vector<std::pair<Text, Value>> pairs;
+  if (!arguments.values.empty()) {
+    const auto* dict = std::get_if<DictRef>(&arguments.values[0]);
+    if (dict == nullptr || arguments.values.size() > 1) return not_known("a dict made of other than a dict");
+    pairs = (*dict)->items;
+  }
+  for (const auto& [name, value] : arguments.named)
+    pairs.emplace_back(std::make_shared<const std::string>(name), value);
+  ML_CHECK(charge(128 + 128 * pairs.size()));
+  return make_dict(std::move(pairs));
 }
 
 Result<Value> Interpreter::call_namespace(const Arguments& arguments) {

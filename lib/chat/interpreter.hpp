@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -112,6 +113,7 @@ class Interpreter {
   Result<Value> call(const Value& callee, const Arguments& arguments);
   Result<Value> call_macro(const Statement& macro, const Arguments& arguments);
   Result<Value> call_range(const Arguments& arguments);
+  Result<Value> call_dict(const Arguments& arguments);
   Result<Value> call_namespace(const Arguments& arguments);
 
   // filters.cpp, filters_of_lists.cpp, predicates.cpp
@@ -119,6 +121,8 @@ class Interpreter {
   Result<Value> filter_text(std::string_view name, const Value& input, const Arguments& arguments);
   Result<Value> filter_json(const Value& input, const Arguments& arguments);
   Result<Value> filter_integer(const Value& input, const Arguments& arguments);
+  Result<Value> filter_safe(const Value& input, const Arguments& arguments);
+  Result<void> refuse_safe(const Value& value) const;
   Result<Value> filter_length(const Value& input);
   Result<Value> filter_list(std::string_view name, const Value& input, const Arguments& arguments);
   Result<Value> filter_ends(const Value& input, bool last);
@@ -140,6 +144,7 @@ class Interpreter {
   std::vector<Scope> scopes_;
   std::size_t base_ = 0;  ///< the first scope that a macro's body sees, besides that of the template itself
   std::vector<Scope> namespaces_;
+  std::set<Text> safe_;
   std::optional<Date> date_;
   std::string* out_ = nullptr;
   std::uint64_t n_steps_ = 0;

@@ -66,6 +66,8 @@ Result<Value> Interpreter::call_method(const Value& object, const std::string& n
     if (const auto* text = std::get_if<Text>(&object)) {
       // Every one of them is a pass or two over its text.
       ML_CHECK(spend(1 + (*text)->size() / 16));
+      ML_CHECK(refuse_safe(object));
+      for (const Value& argument : arguments.values) ML_CHECK(refuse_safe(argument));
       return text_method(**text, name, arguments);
     }
     if (const auto* dict = std::get_if<DictRef>(&object)) return dict_method(*dict, name, arguments);
@@ -143,6 +145,7 @@ Result<Value> Interpreter::join(std::string_view separator, const List& list, bo
   std::string out;
   for (std::size_t i = 0; i < list.items.size(); ++i) {
     if (only_text) ML_CHECK(need_text("join", list.items[i]));
+    ML_CHECK(refuse_safe(list.items[i]));
     ML_TRY(const std::string part, text_of(list.items[i]));
     if (i > 0) {
       ML_CHECK(charge(separator.size()));

@@ -28,8 +28,11 @@ PythonAttribute of_dict(std::string_view name) {
 }
 
 PythonAttribute of_list(ListKind kind, std::string_view name) {
-  // Views, ranges and generators have attributes that no template asks for.
-  if (kind > ListKind::tuple) return PythonAttribute::refused;
+  if (kind > ListKind::tuple) {
+    static const Names names = {"isdisjoint", "mapping", "close", "send",  "throw",
+                                "start",      "stop",    "step",  "count", "index"};
+    return names.contains(name) || name.starts_with("gi_") ? PythonAttribute::refused : PythonAttribute::none;
+  }
   if (name == "count" || name == "index") return PythonAttribute::method;
   static const Names others = {"append", "clear",  "copy",    "extend", "insert",
                                "pop",    "remove", "reverse", "sort"};
@@ -56,7 +59,8 @@ PythonAttribute python_attribute(const Value& value, std::string_view name) {
   if (std::holds_alternative<LoopRef>(value)) {
     return name == "cycle" || name == "changed" ? PythonAttribute::refused : PythonAttribute::none;
   }
-  if (std::holds_alternative<None>(value) || std::holds_alternative<NamespaceRef>(value))
+  if (std::holds_alternative<None>(value) || std::holds_alternative<NamespaceRef>(value) ||
+      std::holds_alternative<Opaque>(value))
     return PythonAttribute::none;
   return PythonAttribute::refused;
 }

@@ -93,6 +93,8 @@ Result<Value> Interpreter::add(const Value& left, const Value& right) {
   const auto* text = std::get_if<Text>(&left);
   const auto* more = std::get_if<Text>(&right);
   if (text != nullptr && more != nullptr) {
+    ML_CHECK(refuse_safe(left));
+    ML_CHECK(refuse_safe(right));
     ML_CHECK(spend(((*text)->size() + (*more)->size()) / 64));
     return new_text(**text + **more);
   }
@@ -114,6 +116,7 @@ Result<Value> Interpreter::repeat(const Value& sequence, std::int64_t n) {
   if (text == nullptr && (list == nullptr || (*list)->kind > ListKind::tuple)) {
     return no_operator("*", sequence, Value(n));
   }
+  ML_CHECK(refuse_safe(sequence));
   const std::uint64_t size = text != nullptr ? (*text)->size() : (*list)->items.size() * sizeof(Value);
   if (size > 0 && n_times > bytes_left() / size) return charge(bytes_left() + 1).error();
   ML_CHECK(spend(size * n_times / 64));

@@ -19,6 +19,13 @@ constexpr unsigned kMaxBlocks = 48;
 
 using Names = std::initializer_list<std::string_view>;
 
+Statement make(StatementKind kind, int line) {
+  Statement statement;
+  statement.kind = kind;
+  statement.line = line;
+  return statement;
+}
+
 class Parser {
  public:
   explicit Parser(std::span<const Token> tokens) : tokens_(tokens), expressions_(tokens_) {}
@@ -40,7 +47,8 @@ class Parser {
     while (true) {
       if (tokens_.at(TokenKind::text)) {
         const Token& text = tokens_.take();
-        block.push_back({.kind = StatementKind::text, .line = text.line, .text = text.text});
+        block.push_back(make(StatementKind::text, text.line));
+        block.back().text = text.text;
       } else if (tokens_.at(TokenKind::print_begin)) {
         ML_TRY(Statement statement, parse_print());
         block.push_back(std::move(statement));
@@ -78,7 +86,7 @@ class Parser {
   }
 
   Result<Statement> parse_print() {
-    Statement statement{.kind = StatementKind::print, .line = tokens_.take().line};
+    Statement statement = make(StatementKind::print, tokens_.take().line);
     ML_TRY(statement.expression, expressions_.parse_tuple());
     if (!tokens_.at(TokenKind::print_end)) return tokens_.unexpected();
     tokens_.take();
@@ -92,7 +100,7 @@ class Parser {
     if (tokens_.skip_name("set")) return parse_set(line);
     if (tokens_.skip_name("macro")) return parse_macro(line);
     if (tokens_.skip_name("generation")) {
-      Statement statement{.kind = StatementKind::scope, .line = line};
+      Statement statement = make(StatementKind::scope, line);
       // A break or continue cannot leave it: the reference makes a function of it.
       const Inside before = std::exchange(inside_, {.scope = true});
       ML_TRY(statement.body, parse_body({"endgeneration"}));
@@ -103,7 +111,7 @@ class Parser {
       if (!tokens_.skip_name(leave ? "break" : "continue")) continue;
       if (!inside_.loop) return tokens_.wrong(Status::format, "break or continue outside of a loop");
       ML_CHECK(end_block());
-      return Statement{.kind = leave ? StatementKind::leave : StatementKind::next, .line = line};
+      return make(leave ? StatementKind::leave : StatementKind::next, line);
     }
     ML_TRY(const std::string name, tokens_.expect_name());
     static const std::set<std::string_view> kOthers = {"autoescape", "block",  "call",  "debug",  "do",
@@ -115,7 +123,7 @@ class Parser {
   }
 
   Result<Statement> parse_if(int line) {
-    Statement statement{.kind = StatementKind::condition, .line = line};
+    Statement statement = make(StatementKind::condition, line);
     bool last = false;
     while (true) {
       Branch branch;
@@ -149,7 +157,7 @@ class Parser {
   }
 
   Result<Statement> parse_for(int line) {
-    Statement statement{.kind = StatementKind::loop, .line = line};
+    Statement statement = make(StatementKind::loop, line);
     ML_TRY(statement.targets, parse_targets());
     if (!tokens_.skip_name("in")) return tokens_.unexpected();
     ML_TRY(statement.expression, expressions_.parse_tuple(false));
@@ -170,7 +178,7 @@ class Parser {
   }
 
   Result<Statement> parse_set(int line) {
-    Statement statement{.kind = StatementKind::assignment, .line = line};
+    Statement statement = make(StatementKind::assignment, line);
     ML_TRY(statement.targets, parse_targets());
     if (statement.targets.size() == 1 && tokens_.skip_sign(".")) {
       ML_TRY(statement.attribute, tokens_.expect_name());
@@ -191,7 +199,7 @@ class Parser {
 
   Result<Statement> parse_macro(int line) {
     if (inside_.scope) return refuse(line, "a macro inside a loop, macro or block");
-    Statement statement{.kind = StatementKind::macro, .line = line};
+    Statement statement = make(StatementKind::macro, line);
     ML_TRY(statement.text, tokens_.expect_name());
     ML_CHECK(tokens_.expect_sign("("));
     while (!tokens_.at_sign(")")) {

@@ -1,6 +1,7 @@
 // The tests that `is` names.
 
 #include "chat/interpreter.hpp"
+#include "util/json.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
@@ -77,7 +78,7 @@ Result<bool> Interpreter::apply_test(std::string_view name, const Value& input, 
     if (std::holds_alternative<Text>(rest)) return wrong(fmt::format("the test '{}' of text", name));
     return same(rest, Value(std::int64_t{odd ? 1 : 0}));
   }
-  return not_known(fmt::format("the test '{}'", name));
+  return not_known(fmt::format("the test '{}'", show_name(name)));
 }
 
 }  // namespace ml::chat

@@ -50,6 +50,9 @@ Result<Value> Interpreter::new_list(std::vector<Value> items, ListKind kind) {
 
 Result<std::string> Interpreter::text_of(const Value& value) {
   ML_CHECK(spend(weight_of(value)));
+  if (height_of(value) > 0 && !safe_.empty()) {
+    return not_known("text that is marked safe beside a list or dict that is printed");
+  }
   ML_TRY(std::string text, to_text(value));
   ML_CHECK(charge(text.size()));
   return text;

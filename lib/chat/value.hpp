@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -103,8 +104,15 @@ Result<bool> equal(const Value& a, const Value& b);
 
 /// str(value)
 Result<std::string> to_text(const Value& value);
-/// json.dumps(value, ensure_ascii=False, indent=indent), indent < 0 for none
-Result<std::string> to_json(const Value& value, std::int64_t indent, std::size_t max_bytes);
+/// What stands between the items of JSON, and between a key and its value.
+struct Separators {
+  std::string item;
+  std::string key;
+};
+
+/// json.dumps(value, ensure_ascii=False, indent=indent, separators=separators), indent < 0 for none
+Result<std::string> to_json(const Value& value, std::int64_t indent,
+                            const std::optional<Separators>& separators, std::size_t max_bytes);
 /// json.loads(text): keys keep their order.
 Result<Value> from_json(std::string_view text);
 

@@ -29,7 +29,12 @@ class Reader {
     }
     return put(static_cast<std::int64_t>(number));
   }
-  bool number_float(double real, const std::string&) { return put(real); }
+  bool number_float(double real, const std::string& text) {
+    // An integer that is too long comes as a double, too; Python would keep all of it.
+    if (text.find_first_of(".eE") != std::string::npos) return put(real);
+    return refuse({.status = Status::limit,
+                   .message = fmt::format("{} is an integer beyond 64 bits", show_name(text))});
+  }
   bool string(std::string& text) { return put(text_value(text)); }
   bool binary(json::binary_t&) { return false; }
   bool start_object(std::size_t) { return open(true); }
@@ -93,7 +98,8 @@ class Reader {
 
 class Writer {
  public:
-  Writer(std::int64_t indent, std::size_t max_bytes) : indent_(indent), max_bytes_(max_bytes) {}
+  Writer(std::int64_t indent, Separators separators, std::size_t max_bytes)
+      : indent_(indent), separators_(std::move(separators)), max_bytes_(max_bytes) {}
 
   Result<void> put(const Value& value, unsigned level) {
     if (out.size() > max_bytes_) {
@@ -150,7 +156,7 @@ class Writer {
     for (std::size_t i = 0; i < dict.items.size(); ++i) {
       separate(i, level + 1);
       quote(*dict.items[i].first);
-      out += ": ";
+      out += separators_.key;
       ML_CHECK(put(dict.items[i].second, level + 1));
     }
     break_line(level);
@@ -159,7 +165,7 @@ class Writer {
   }
 
   void separate(std::size_t i, unsigned level) {
-    if (i > 0) out += indent_ < 0 ? ", " : ",";
+    if (i > 0) out += separators_.item;
     break_line(level);
   }
 
@@ -192,13 +198,15 @@ class Writer {
   }
 
   std::int64_t indent_;
+  Separators separators_;
   std::size_t max_bytes_;
 };
 
 }  // namespace
 
-Result<std::string> to_json(const Value& value, std::int64_t indent, std::size_t max_bytes) {
-  Writer writer(indent, max_bytes);
+Result<std::string> to_json(const Value& value, std::int64_t indent,
+                            const std::optional<Separators>& separators, std::size_t max_bytes) {
+  Writer writer(indent, separators.value_or(Separators{indent < 0 ? ", " : ",", ": "}), max_bytes);
   ML_CHECK(writer.put(value, 0));
   return std::move(writer.out);
 }
