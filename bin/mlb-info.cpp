@@ -14,7 +14,10 @@ using mlb_info::Wanted;
 
 void show(cli::Tool& tool, const std::string& path, const Wanted& wanted) {
   const auto report = ml::inspect(path, {.check = wanted.check, .threads = tool.threads()});
-  if (!report) return tool.fail(report.error());
+  if (!report) {
+    if (wanted.json) mlb_info::print_json_error(tool, path, report.error());
+    return tool.fail(report.error());
+  }
   const mlb_info::Details details = mlb_info::read_details(*report, wanted, tool);
   if (wanted.json) {
     mlb_info::print_json(tool, path, *report, details, wanted);

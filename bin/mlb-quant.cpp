@@ -1,5 +1,6 @@
 // Quantizes a model of any kind to a .mlb file.
 
+#include "common/input_files.hpp"
 #include "common/progress.hpp"
 #include "common/text.hpp"
 #include "common/tool.hpp"
@@ -77,18 +78,6 @@ bool take_classes(cli::Tool& tool, const Arguments& arguments, ml::QuantizeOptio
     return false;
   }
   return true;
-}
-
-// Everything that the output must not replace.
-std::vector<std::string> input_files(const std::string& input) {
-  std::vector<std::string> files{input};
-  std::error_code error;
-  if (!std::filesystem::is_directory(input, error)) return files;
-  for (std::filesystem::directory_iterator entry(input, error), end; !error && entry != end;
-       entry.increment(error)) {
-    files.push_back(entry->path().string());
-  }
-  return files;
 }
 
 std::string scales_of(const ml::MlbArray& array) {
@@ -206,7 +195,7 @@ void quantize(cli::Tool& tool, const Arguments& arguments) {
   }
 
   auto out = ml::OutputFile::create(arguments.output,
-                                    {.force = tool.force(), .inputs = input_files(arguments.input)});
+                                    {.force = tool.force(), .inputs = cli::input_files(arguments.input)});
   if (!out) return tool.fail(out.error());
   note_changes(tool, arguments, *plan);
   ml::Result<ml::QuantizeReport> report = [&] {

@@ -1,11 +1,10 @@
 // Turns a tokenizer.json into a .mlt.
 
+#include "common/input_files.hpp"
 #include "common/tool.hpp"
 
 #include <ml/output.hpp>
 #include <ml/tokenizer.hpp>
-
-#include <filesystem>
 
 namespace {
 
@@ -30,19 +29,12 @@ void add_options(cli::Tool& tool, Options& options) {
   tool.add_force();
 }
 
-// All files that the input is read from: writing over one of them is refused.
-std::vector<std::string> input_files(const std::string& input) {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(input, ignored)) return {input};
-  return {(std::filesystem::path(input) / "tokenizer.json").string()};
-}
-
 void pack(cli::Tool& tool, const Options& options) {
   const auto packed = ml::pack_tokenizer(options.input, options.pack);
   if (!packed) return tool.fail(ml::with_path(packed.error(), options.input));
   for (const std::string& note : packed->notes) tool.note(options.input + ": " + note);
-  auto file =
-      ml::OutputFile::create(options.output, {.force = tool.force(), .inputs = input_files(options.input)});
+  auto file = ml::OutputFile::create(options.output,
+                                     {.force = tool.force(), .inputs = cli::input_files(options.input)});
   if (!file) return tool.fail(file.error());
   if (const auto written = file->write(packed->bytes); !written) return tool.fail(written.error());
   if (const auto done = file->commit(); !done) return tool.fail(done.error());

@@ -13,11 +13,22 @@ namespace cli {
 
 namespace {
 
+std::string_view program_name;
+
 // Only async-signal-safe calls. SA_RESETHAND has restored the default action, so the signal ends the process
 // with the status its parent expects.
 void end_by_signal(int signal) {
   ml::remove_temporaries();
   ::raise(signal);
+}
+
+// A mapped input that shrank: its pages past the new end cannot be read.
+void end_by_bus_error(int) {
+  ml::remove_temporaries();
+  constexpr std::string_view kText = ": an input file became shorter while it was read (ML_E_IO)\n";
+  write_fully(STDERR_FILENO, program_name);
+  write_fully(STDERR_FILENO, kText);
+  ::_exit(1);
 }
 
 }  // namespace
@@ -30,7 +41,12 @@ void guard_standard_streams() {
   }
 }
 
-void install_signal_handlers() {
+void install_signal_handlers(std::string_view name) {
+  program_name = name;
+  struct sigaction bus_error {};
+  bus_error.sa_handler = end_by_bus_error;
+  sigemptyset(&bus_error.sa_mask);
+  ::sigaction(SIGBUS, &bus_error, nullptr);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
     struct sigaction action {};
     // What the caller ignores (nohup) stays ignored, but a reader that went away must end us.

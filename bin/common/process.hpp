@@ -10,7 +10,10 @@ void guard_standard_streams();
 
 /// SIGINT, SIGTERM, SIGHUP and SIGPIPE remove unfinished files, then end the process as they would anyway; a
 /// file size limit becomes an error of write().
-void install_signal_handlers();
+/// An input that shrinks while it is mapped is a message and exit status 1.
+///
+/// @param name  of the tool, for that message; stays valid
+void install_signal_handlers(std::string_view name);
 
 /// Writes all of it. @return 0, or errno of the failed write
 int write_fully(int fd, std::string_view text);

@@ -58,6 +58,26 @@ std::string without_mark(std::string value) {
   return value;
 }
 
+bool all_digits(const std::string& value) {
+  return !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
+}
+
+// CLI11 would take 010 for octal.
+std::string without_leading_zeros(std::string value) {
+  if (all_digits(value)) value.erase(0, std::min(value.find_first_not_of('0'), value.size() - 1));
+  return value;
+}
+
+// CLI11 would wrap a sign or a number over 64 bits around.
+std::string whole_number(const std::string& value) {
+  const std::string_view kMax = "18446744073709551615";
+  if (all_digits(value) && (value.size() < kMax.size() || (value.size() == kMax.size() && value <= kMax)))
+    return "";
+  return fmt::format("'{}' is not a whole number", value);
+}
+
+std::string not_empty(const std::string& value) { return value.empty() ? "is empty" : ""; }
+
 // "--kv is 'bf16', must be one of f16, f32, q8" for an option with a fixed set of values; "" for others.
 std::string choice_message(const CLI::App& app, const std::string& error_text) {
   const std::string name = error_text.substr(0, error_text.find(':'));
@@ -143,6 +163,10 @@ bool Tool::parse(int argc, char** argv) {
   for (CLI::Option* option : app_.get_options()) {
     if (option->get_items_expected_max() == 0) continue;
     option->transform(without_mark);
+    const std::string type = option->get_type_name();
+    if (type.starts_with("UINT") || type == "N")
+      option->transform(without_leading_zeros)->check(whole_number);
+    if (type != "TEXT") option->check(not_empty);
     // `--stop A B` gives the option one value; B is an operand.
     if (option->nonpositional()) option->allow_extra_args(false);
   }
@@ -189,7 +213,7 @@ void Tool::print_version() {
 
 int Tool::main(int argc, char** argv, const std::function<void()>& body) {
   guard_standard_streams();
-  install_signal_handlers();
+  install_signal_handlers(name_);
   try {
     if (parse(argc, argv)) body();
   } catch (const std::bad_alloc&) {

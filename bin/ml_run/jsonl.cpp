@@ -6,11 +6,13 @@
 
 #include <ml/multi_session.hpp>
 
+#include <poll.h>
+#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
-#include <cstdio>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -21,7 +23,45 @@ namespace cli {
 namespace {
 
 constexpr std::uint32_t kDefaultCtx = 4096;
-constexpr std::size_t kMaxLine = std::size_t(1) << 30;
+
+/// Lines of standard input, for a reader that has other work: next() can refuse to wait for one.
+class LineReader {
+ public:
+  /// @return a line; nothing at the end of the input, or when none is there yet and `wait` is false
+  std::optional<std::string> next(bool wait) {
+    for (;;) {
+      const std::size_t newline = buffer_.find('\n', searched_);
+      if (newline != std::string::npos || (at_end_ && !buffer_.empty())) {
+        const std::size_t length = std::min(newline, buffer_.size());
+        std::string line = buffer_.substr(0, length);
+        buffer_.erase(0, length + 1);
+        searched_ = 0;
+        return line;
+      }
+      searched_ = buffer_.size();
+      if (at_end_) return std::nullopt;
+      pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+      if (!wait && ::poll(&input, 1, 0) == 0) return std::nullopt;
+      read_more();
+    }
+  }
+
+ private:
+  void read_more() {
+    char bytes[1 << 16];
+    const ssize_t n = ::read(STDIN_FILENO, bytes, sizeof bytes);
+    if (n < 0 && errno == EINTR) return;
+    if (n > 0) {
+      buffer_.append(bytes, static_cast<std::size_t>(n));
+    } else {
+      at_end_ = true;
+    }
+  }
+
+  std::string buffer_;
+  std::size_t searched_ = 0;  // where no newline is
+  bool at_end_ = false;
+};
 
 /// One request on its way to an answer.
 struct Job {
@@ -72,34 +112,21 @@ class Runner {
   std::vector<std::uint32_t> free_;        // sequences without a job
   std::deque<std::unique_ptr<Job>> jobs_;  // in the order of the lines
   std::uint64_t n_lines_ = 0;
-  bool at_end_ = false;
+  LineReader lines_;
 };
-
-// Reads a line. @return false at the end of the input
-bool read_line(std::string& line) {
-  line.clear();
-  int c;
-  while ((c = std::getc(stdin)) != EOF && c != '\n') {
-    if (line.size() < kMaxLine) line += static_cast<char>(c);
-  }
-  return c != EOF || !line.empty();
-}
 
 // Fills the free sequences with the next lines. Finished answers that wait for an earlier one hold the
 // reading up, so that memory stays bounded.
 void Runner::admit() {
   const std::size_t max_jobs = 4ull * session_.n_sequences();
-  std::string line;
-  while (!at_end_ && !free_.empty() && jobs_.size() < max_jobs) {
-    if (!read_line(line)) {
-      at_end_ = true;
-      return;
-    }
+  while (!free_.empty() && jobs_.size() < max_jobs) {
+    const auto line = lines_.next(jobs_.empty());
+    if (!line) return;
     ++n_lines_;
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    if (line->find_first_not_of(" \t\r") == std::string::npos) continue;
     jobs_.push_back(std::make_unique<Job>());
     jobs_.back()->line = n_lines_;
-    start(*jobs_.back(), line);
+    start(*jobs_.back(), *line);
   }
 }
 

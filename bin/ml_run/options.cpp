@@ -1,8 +1,31 @@
 #include "ml_run/options.hpp"
 
+#include <charconv>
 #include <map>
+#include <system_error>
 
 namespace cli {
+
+namespace {
+
+std::vector<std::uint32_t> parse_tokens(const std::string& text) {
+  std::vector<std::uint32_t> tokens;
+  const char* at = text.data();
+  const char* end = at + text.size();
+  for (;; ++at) {
+    std::uint32_t token = 0;
+    const auto [after, error] = std::from_chars(at, end, token);
+    if (error != std::errc() || (after != end && *after != ',')) {
+      throw CLI::ValidationError("--tokens",
+                                 fmt::format("'{}' is no list of token ids, like 1,403,407", text));
+    }
+    tokens.push_back(token);
+    at = after;
+    if (at == end) return tokens;
+  }
+}
+
+}  // namespace
 
 void declare_run_options(Tool& tool, RunOptions& options) {
   CLI::App& app = tool.app();
@@ -13,7 +36,10 @@ void declare_run_options(Tool& tool, RunOptions& options) {
   app.add_option("-m,--tokenizer", options.tokenizer,
                  "A .mlt or tokenizer.json (default: the one beside the model)")
       ->type_name("FILE");
-  app.add_option("--tokens", options.tokens, "Prompt as token ids, separated by commas")->delimiter(',');
+  app.add_option_function<std::string>(
+         "--tokens", [&options](const std::string& text) { options.tokens = parse_tokens(text); },
+         "Prompt as token ids, separated by commas")
+      ->type_name("ID[,ID...]");
   app.add_option("-n,--n-predict", options.n, "Tokens to write at most")->capture_default_str();
   app.add_option("-c,--ctx", options.ctx, "Positions of context (default: as many as needed)");
   app.add_option("-b,--batch", options.batch, "Prompt tokens a pass; changes no bit")
@@ -77,6 +103,12 @@ std::string usage_problem(const RunOptions& options) {
   if (!options.system.empty() && !options.chat) return "--system needs --chat";
   const bool reads_stdin = sources == 0 || options.prompt_file == "-";
   if (options.model == "-" && reads_stdin) return "MODEL and the prompt cannot both come from standard input";
+  if ((options.tokenizer == "-") + (options.model == "-") + (reads_stdin || options.jsonl) > 1) {
+    return "--tokenizer, MODEL and the prompt cannot share standard input";
+  }
+  for (const std::string& stop : options.stops) {
+    if (stop.empty()) return "--stop is empty, must be a text";
+  }
   if (options.logits == "-" && options.n > 0) {
     return "--logits - needs -n 0, since text goes to standard output too";
   }

@@ -30,7 +30,8 @@ bool TextRun::open_model() {
 }
 
 bool TextRun::open_tokenizer() {
-  const std::string path = options_.tokenizer.empty() ? find_tokenizer(options_.model) : options_.tokenizer;
+  tokenizer_path_ = options_.tokenizer.empty() ? find_tokenizer(options_.model) : options_.tokenizer;
+  const std::string& path = tokenizer_path_;
   const bool needs_text = options_.tokens.empty() || (!options_.ids && options_.n > 0);
   if (path.empty()) {
     if (!needs_text) return true;

@@ -2,6 +2,7 @@
 
 #include "ml_run/text_run.hpp"
 
+#include "common/input_files.hpp"
 #include "common/progress.hpp"
 #include "common/text.hpp"
 #include "ml_run/answer.hpp"
@@ -17,6 +18,16 @@
 #include <utility>
 
 namespace cli {
+
+// Everything that an output must not replace.
+std::vector<std::string> TextRun::inputs() const {
+  std::vector<std::string> files = input_files("-");
+  for (const std::string& input : {options_.model, tokenizer_path_, options_.prompt_file}) {
+    if (input.empty()) continue;
+    for (std::string& file : input_files(input)) files.push_back(std::move(file));
+  }
+  return files;
+}
 
 bool TextRun::eval_prompt() {
   const auto start = Clock::now();
@@ -66,8 +77,7 @@ bool TextRun::check_finite() {
 bool TextRun::eval_prompt_with_logits() {
   std::optional<ml::OutputFile> file;
   if (!options_.logits.empty()) {
-    auto created =
-        ml::OutputFile::create(options_.logits, {.force = tool_.force(), .inputs = {options_.model}});
+    auto created = ml::OutputFile::create(options_.logits, {.force = tool_.force(), .inputs = inputs()});
     if (!created) return report(created.error(), options_.logits);
     file.emplace(std::move(*created));
   }
@@ -160,7 +170,7 @@ void TextRun::converse() {
 
 void TextRun::save_session() {
   if (options_.session.empty()) return;
-  auto file = ml::OutputFile::create(options_.session, {.force = true, .inputs = {options_.model}});
+  auto file = ml::OutputFile::create(options_.session, {.force = true, .inputs = inputs()});
   if (!file) return tool_.fail(ml::with_path(file.error(), options_.session));
   auto saved = session_->save(*file, pending_);
   if (saved) saved = file->commit();

@@ -37,6 +37,7 @@ class TextRun {
   bool encode_prompt();
   ml::SessionOptions session_options(std::uint32_t ctx) const;
   bool create_session();
+  std::vector<std::string> inputs() const;
   bool eval_prompt();
   bool read_tokens(std::span<const std::uint32_t> tokens);
   bool take_logits(const ml::Result<std::span<const float>>& logits);
@@ -59,6 +60,7 @@ class TextRun {
   Tool& tool_;
   const RunOptions& options_;
   std::optional<ml::Model> model_;
+  std::string tokenizer_path_;
   std::optional<ml::Tokenizer> tokenizer_;
   std::optional<ml::Session> session_;
   std::optional<Chat> chat_;

@@ -45,6 +45,8 @@ std::vector<EncodingTotal> encoding_totals(const ml::FileReport& report);
 /// The report of one file as text, or as one JSON object on one line.
 void print_text(cli::Tool& tool, const std::string& path, const ml::FileReport& report,
                 const Details& details, const Wanted& wanted);
+/// The line of a file that cannot be read: {"file": ..., "error": ..., "status": ...}.
+void print_json_error(cli::Tool& tool, const std::string& path, const ml::Error& error);
 void print_json(cli::Tool& tool, const std::string& path, const ml::FileReport& report,
                 const Details& details, const Wanted& wanted);
 

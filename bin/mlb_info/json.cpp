@@ -69,6 +69,14 @@ void add_totals(const ml::FileReport& report, ordered_json& json) {
 
 }  // namespace
 
+void print_json_error(cli::Tool& tool, const std::string& path, const ml::Error& error) {
+  nlohmann::ordered_json json;
+  json["file"] = path;
+  json["error"] = ml::describe(error);
+  json["status"] = std::string(ml::status_name(error.status));
+  tool.print(cli::json_line(json));
+}
+
 void print_json(cli::Tool& tool, const std::string& path, const ml::FileReport& report,
                 const Details& details, const Wanted& wanted) {
   ordered_json json = {{"file", path}, {"format", report.format}, {"n_bytes", report.n_bytes()}};

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include <array>
 
 // A .mlt, all little-endian, nothing aligned (mlt(5)):
@@ -29,7 +31,8 @@ namespace {
 
 constexpr std::string_view kMagic = "MLT1";
 constexpr std::size_t kHeaderBytes = 32;
-constexpr std::size_t kTokenBytes = 5;  // before the token's own bytes
+constexpr std::uint64_t kMaxReserve = 64u << 20;  // bytes of text made room for before they are there
+constexpr std::size_t kTokenBytes = 5;            // before the token's own bytes
 constexpr std::size_t kMergeBytes = 12;
 constexpr std::size_t kKindAt = 8, kVocabAt = 12, kMergesAt = 16, kBosAt = 20, kEosAt = 24, kFlagsAt = 28;
 
@@ -216,8 +219,7 @@ Result<MltContents> read_mlt(std::span<const std::byte> bytes) {
 
   std::uint64_t at = kHeaderBytes;
   TokenChecker checker(contents.kind);
-  contents.tokens.reserve(n_vocab, static_cast<std::size_t>(body - n_vocab * std::uint64_t(kTokenBytes) -
-                                                            n_merges * std::uint64_t(kMergeBytes)));
+  contents.tokens.reserve(n_vocab, static_cast<std::size_t>(std::min(kMaxReserve, body)));
   for (std::uint32_t id = 0; id < n_vocab; ++id) {
     if (bytes.size() - at < kTokenBytes)
       return bad(bytes.size(), fmt::format("the file ends inside token {}", id));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 
 namespace ml {
 
@@ -11,6 +12,8 @@ namespace {
 
 constexpr double kLn2High = 0x1.62e42fefa39efp-1;
 constexpr double kLn2Low = 0x1.abc9e3b39803fp-56;
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kMagic = 0x1.8p52;  // adding it rounds to an integer, nearest even
 
 // pi / 2 in three parts of 53 bits.
@@ -25,6 +28,7 @@ double power_of_two(std::int64_t n) {
 }  // namespace
 
 double exact_exp(double x) {
+  if (!(x >= -700.0 && x <= 700.0)) return x > 700.0 ? kInfinity : x < -700.0 ? 0.0 : x;
   const double whole = std::fma(x, 1.0 / kLn2High, kMagic) - kMagic;
   double r = std::fma(-whole, kLn2High, x);
   r = std::fma(-whole, kLn2Low, r);
@@ -57,6 +61,7 @@ double exact_log(double x) {
 }
 
 SinCos exact_sincos(double x) {
+  if (!(std::fabs(x) < kMagic)) return {kNan, kNan};  // nothing is left of the angle
   const double quarter_turns = std::fma(x, 2.0 / kHalfPi1 / 2.0, kMagic) - kMagic;
   double r = std::fma(-quarter_turns, kHalfPi1, x);
   r = std::fma(-quarter_turns, kHalfPi2, r);

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <set>
+#include <new>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace ml {
@@ -31,50 +33,79 @@ std::string cut(std::string text) {
   return text.substr(0, end) + "...";
 }
 
+// Builds the value from the parser's events, in linear time, and refuses what parse_json() refuses.
+class Builder : public nlohmann::json_sax<json> {
+ public:
+  std::optional<Error> error;
+  json root;
+
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const string_t&) override { return add(value); }
+  bool string(string_t& value) override { return add(std::move(value)); }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return open(json::object()); }
+  bool start_array(std::size_t) override { return open(json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(string_t& name) override {
+    const auto [entry, is_new] = open_.back()->get_ref<json::object_t&>().emplace(name, nullptr);
+    slot_ = &entry->second;
+    if (is_new) return true;
+    error = Error{.status = Status::format,
+                  .message = fmt::format("JSON key {} is there twice", show_json(name))};
+    return false;
+  }
+
+  bool parse_error(std::size_t position, const std::string&,
+                   const nlohmann::detail::exception& failure) override {
+    error = Error{.status = Status::format, .message = fmt::format("not JSON: {}", reason(failure.what()))};
+    const bool has_place = dynamic_cast<const json::parse_error*>(&failure) != nullptr;
+    if (has_place) error->offset = position > 0 ? position - 1 : 0;
+    return false;
+  }
+
+ private:
+  json* place(json value) {
+    if (open_.empty()) return &(root = std::move(value));
+    if (open_.back()->is_array())
+      return &open_.back()->get_ref<json::array_t&>().emplace_back(std::move(value));
+    return &(*slot_ = std::move(value));
+  }
+  bool add(json value) {
+    place(std::move(value));
+    return true;
+  }
+  bool open(json container) {
+    open_.push_back(place(std::move(container)));
+    if (open_.size() <= kMaxJsonDepth) return true;
+    error = Error{.status = Status::limit,
+                  .message = fmt::format("JSON is nested over {} levels deep", kMaxJsonDepth)};
+    return false;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  std::vector<json*> open_;  // containers that are not complete
+  json* slot_ = nullptr;     // of the key that came last
+};
+
 }  // namespace
 
 Result<json> parse_json(std::string_view text) {
-  std::vector<std::set<std::string>> keys;
-  std::optional<Error> refused;
-  const auto watch = [&](int, json::parse_event_t event, json& parsed) {
-    if (refused) return false;
-    switch (event) {
-      case json::parse_event_t::object_start:
-      case json::parse_event_t::array_start:
-        keys.emplace_back();
-        if (keys.size() > kMaxJsonDepth) {
-          refused = Error{.status = Status::limit,
-                          .message = fmt::format("JSON is nested over {} levels deep", kMaxJsonDepth)};
-          return false;
-        }
-        break;
-      case json::parse_event_t::object_end:
-      case json::parse_event_t::array_end: keys.pop_back(); break;
-      case json::parse_event_t::key: {
-        const auto& key = parsed.get_ref<const std::string&>();
-        if (!keys.back().insert(key).second) {
-          refused = Error{.status = Status::format,
-                          .message = fmt::format("JSON key {} is there twice", show_json(parsed))};
-          return false;
-        }
-        break;
-      }
-      case json::parse_event_t::value: break;
-    }
-    return true;
-  };
+  // The library takes a NUL for the end of the text.
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
+    return Error{.status = Status::format, .message = "not JSON: a NUL byte", .offset = nul};
+  }
   try {
-    json value = json::parse(text.begin(), text.end(), watch);
-    if (refused) return std::move(*refused);
-    return value;
-  } catch (const json::parse_error& error) {
-    if (refused) return std::move(*refused);
-    return Error{.status = Status::format,
-                 .message = fmt::format("not JSON: {}", reason(error.what())),
-                 .offset = error.byte > 0 ? error.byte - 1 : 0};
-  } catch (const json::exception& error) {
-    if (refused) return std::move(*refused);
-    return Error{.status = Status::format, .message = fmt::format("not JSON: {}", reason(error.what()))};
+    Builder builder;
+    if (json::sax_parse(text.begin(), text.end(), &builder)) return std::move(builder.root);
+    return *std::move(builder.error);
   } catch (const std::bad_alloc&) {
     return Error{.status = Status::nomem, .message = "JSON does not fit into memory"};
   }

@@ -1,5 +1,7 @@
 #include "util/thread_pool.hpp"
 
+#include <ml/target.hpp>
+
 #include <algorithm>
 #include <system_error>
 
@@ -14,6 +16,7 @@ namespace {
 // Long enough for the gap between two layers' jobs, short enough not to hurt a busy machine.
 constexpr int kSpins = 2000;
 
+constexpr unsigned kFewThreads = 16;
 constexpr std::uint64_t kMaxPieces = 0xffffffff;
 
 void pause_cpu() {
@@ -34,6 +37,8 @@ void wait_while(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
 }  // namespace
 
 ThreadPool::ThreadPool(unsigned n_threads) {
+  // Many more threads than cores only wait for each other.
+  n_threads = std::min(n_threads, std::max(kFewThreads, 2 * available_threads()));
   for (unsigned i = 1; i < n_threads; ++i) {
     try {
       workers_.emplace_back([this] { work(); });

@@ -59,9 +59,9 @@ TEST_CASE("what does not run says what it is", "[formats]") {
   CHECK(message_of(folder, "MLT1") == "file is a .mlt tokenizer, which is no model (ML_E_FORMAT)");
   CHECK(message_of(folder, "MLI1") == "file is an MLI1 importance matrix, which is no model (ML_E_FORMAT)");
   CHECK(message_of(folder, "GGUF") ==
-        "file is a GGUF model, which this version cannot run (ML_E_UNSUPPORTED)");
+        "file is a GGUF model, which this version cannot read (ML_E_UNSUPPORTED)");
   CHECK(message_of(folder, std::string("MOG\0", 4)) ==
-        "file is a .mog model, which this version cannot run (ML_E_UNSUPPORTED)");
+        "file is a .mog model, which this version cannot read (ML_E_UNSUPPORTED)");
   CHECK(message_of(folder, "{}") ==
         "file is a JSON file, which is no model: give the folder that holds its config.json "
         "(ML_E_UNSUPPORTED)");
