@@ -87,6 +87,8 @@ void print_json(cli::Tool& tool, const std::string& path, const ml::FileReport& 
   if (report.desc) {
     json["model"] = model_json(*report.desc);
     json["kv_bytes_per_token"] = kv_bytes_per_token(*report.desc);
+    json["kv_bytes"] = kv_bytes(*report.desc);
+    json["state_bytes"] = state_bytes(*report.desc);
   }
   if (!report.arrays.empty()) add_totals(report, json);
   if (wanted.check) {

@@ -123,6 +123,23 @@ std::uint64_t kv_bytes_per_token(const ml::ModelDesc& desc) {
   return (desc.layers.size() - n_linear(desc)) * kKeysAndValues * desc.kv_dim() * kF16Bytes;
 }
 
+std::uint64_t kv_bytes(const ml::ModelDesc& desc) {
+  const std::uint64_t layer_bytes = 2ull * desc.kv_dim() * 2;  // keys and values in f16
+  std::uint64_t sum = 0;
+  for (const ml::LayerDesc& layer : desc.layers) {
+    if (layer.kind != ml::LayerKind::attention) continue;
+    const bool windowed = layer.windowed && desc.sliding_window != 0;
+    sum += layer_bytes * (windowed ? std::min(desc.sliding_window, desc.max_seq) : desc.max_seq);
+  }
+  return sum;
+}
+
+std::uint64_t state_bytes(const ml::ModelDesc& desc) {
+  const ml::GatedDeltaDesc& linear = desc.linear;
+  const std::uint64_t history = linear.conv == 0 ? 0 : (linear.conv - 1ull) * linear.n_channels();
+  return n_linear(desc) * (linear.n_values() * linear.k_dim + history) * sizeof(float);
+}
+
 std::vector<std::pair<std::string, std::string>> model_lines(const ml::ModelDesc& desc) {
   std::vector<std::pair<std::string, std::string>> lines{{"architecture", architecture(desc)},
                                                          {"dimensions", dimensions(desc)}};

@@ -50,7 +50,14 @@ void print_summary(cli::Tool& tool, const ml::FileReport& report) {
     add("encodings", encodings(report));
     add("weights", weights);
   }
-  if (report.desc) add("KV cache", fmt::format("{} bytes a token in f16", kv_bytes_per_token(*report.desc)));
+  if (report.desc) {
+    const ml::ModelDesc& desc = *report.desc;
+    add("KV cache", fmt::format("{} bytes a token in f16", kv_bytes_per_token(desc)));
+    std::string needs = fmt::format("the file mapped, {} of KV cache for all {} positions",
+                                    cli::human_size(kv_bytes(desc)), desc.max_seq);
+    if (state_bytes(desc) != 0) needs += fmt::format(", {} of state", cli::human_size(state_bytes(desc)));
+    add("to run", needs);
+  }
   tool.print(table.text());
 }
 

@@ -41,4 +41,10 @@ nlohmann::ordered_json model_json(const ml::ModelDesc& desc);
 /// Bytes that one position takes in an f16 KV cache.
 std::uint64_t kv_bytes_per_token(const ml::ModelDesc& desc);
 
+/// Bytes of the KV caches for max_seq positions in f16; a layer with a window keeps its window only.
+std::uint64_t kv_bytes(const ml::ModelDesc& desc);
+
+/// Bytes of the states of linear-attention layers.
+std::uint64_t state_bytes(const ml::ModelDesc& desc);
+
 }  // namespace mlb_info

@@ -1,2 +1,2 @@
 python3 "$(dirname "$0")/make_mlb.py" a.mlb
-mlb-info --header a.mlb | tail -n +10
+mlb-info --header a.mlb | tail -n +11
