@@ -28,8 +28,17 @@ mkdir out
 python3 - << 'END'
 import os, signal, subprocess, time
 process = subprocess.Popen(["mlb-quant", "-q", "-t", "1", "--type", "q4_0", "big", "-o", "out/model.mlb"])
-time.sleep(0.4)
-assert process.poll() is None, "too fast for this test"
+def writing():
+    descriptors = f"/proc/{process.pid}/fd"
+    for name in os.listdir(descriptors):
+        try:
+            if os.readlink(f"{descriptors}/{name}").startswith(os.path.realpath("out") + "/"): return True
+        except FileNotFoundError:
+            pass
+    return False
+while not writing():  # its unfinished file has no name, but a descriptor
+    assert process.poll() is None, "ended before it was seen to write"
+    time.sleep(0.002)
 process.send_signal(signal.SIGINT)
 assert process.wait() == -signal.SIGINT, process.returncode
 assert os.listdir("out") == [], os.listdir("out")
