@@ -6,6 +6,20 @@
 #include <iterator>
 #include <string>
 
+/// True in a build with AddressSanitizer: there, tests of bits take a sample of the combinations that others
+/// take all of.
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
 /// A file of tests/data.
 inline std::string data_path(const std::string& name) {
   const char* root = std::getenv("ML_TEST_DATA");

@@ -34,6 +34,7 @@ TEST_CASE("every family has the same bits on every target, with any threads, bat
         for (const unsigned threads : {1u, 3u}) {
           options.threads = threads;
           for (const std::uint32_t batch : {1u, 2u, 3u, 17u, 512u}) {
+            if (kSanitized && batch != 17) continue;
             options.batch = batch;
             INFO(entry.path() << " " << target_name(target) << " threads " << threads << " batch " << batch);
             CHECK(same_bits(logits_of(*model, tokens, options), expected));
@@ -46,7 +47,7 @@ TEST_CASE("every family has the same bits on every target, with any threads, bat
       options.threads = 1;
       auto session = Session::create(*model, options);
       REQUIRE(session);
-      for (std::size_t cut = 1; cut < tokens.size(); ++cut) {
+      for (std::size_t cut = 1; cut < tokens.size(); cut += kSanitized ? 9 : 1) {
         session->reset();
         REQUIRE(session->eval(std::span(tokens).first(cut)));
         std::vector<float> row;
@@ -78,6 +79,7 @@ TEST_CASE("logits have the same bits on every target, with any threads and any b
             options.threads = threads;
             for (const std::uint32_t batch : {1u, 2u, 3u, 17u, 512u}) {
               if (threads != 1 && batch != 1 && batch != 512) continue;
+              if (kSanitized && (threads != 3 || batch != 1)) continue;
               options.batch = batch;
               INFO(name << " " << target_name(target) << " threads " << threads << " batch " << batch);
               CHECK(same_bits(logits_of(*model, tokens, options), expected));
