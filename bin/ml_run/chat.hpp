@@ -13,9 +13,10 @@ class Chat {
  public:
   /// @param model   whose template it is
   /// @param system  the system message; "" is none
+  /// @param date    for templates that ask for it; "" is none
   /// @error arg     the model has no template
   /// @error io, format, unsupported
-  static ml::Result<Chat> open(const std::string& model, const std::string& system);
+  static ml::Result<Chat> open(const std::string& model, const std::string& system, const std::string& date);
 
   /// Adds what the user says. @return the prompt of the whole conversation, the start of the answer included
   ml::Result<std::string> ask(const std::string& text);

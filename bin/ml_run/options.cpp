@@ -71,6 +71,8 @@ void declare_run_options(Tool& tool, RunOptions& options) {
   app.add_flag("--chat", options.chat,
                "The prompt is a message in the model's chat template; without one, talk");
   app.add_option("--system", options.system, "System message of --chat")->type_name("TEXT");
+  app.add_option("--date", options.date, "The day that --chat tells a template that asks, like 2026-11-30")
+      ->type_name("DATE");
   app.add_flag("--jsonl", options.jsonl,
                "Answer JSON objects from standard input, one a line, with one each");
   app.add_option("--parallel", options.parallel, "Prompts of --jsonl under way at a time; changes no answer")
@@ -101,6 +103,7 @@ std::string usage_problem(const RunOptions& options) {
     return "--chat excludes --tokens, --jsonl and --session";
   }
   if (!options.system.empty() && !options.chat) return "--system needs --chat";
+  if (!options.date.empty() && !options.chat) return "--date needs --chat";
   const bool reads_stdin = sources == 0 || options.prompt_file == "-";
   if (options.model == "-" && reads_stdin) return "MODEL and the prompt cannot both come from standard input";
   if ((options.tokenizer == "-") + (options.model == "-") + (reads_stdin || options.jsonl) > 1) {

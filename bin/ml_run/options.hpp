@@ -30,6 +30,7 @@ struct RunOptions {
   std::vector<std::string> stops;
   bool chat = false;
   std::string system;
+  std::string date;
   bool jsonl = false;
   std::uint32_t parallel = 4;
   bool ids = false;

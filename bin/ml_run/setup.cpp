@@ -62,7 +62,7 @@ bool TextRun::read_session() {
 
 bool TextRun::open_chat() {
   if (!options_.chat) return true;
-  auto chat = Chat::open(options_.model, options_.system);
+  auto chat = Chat::open(options_.model, options_.system, options_.date);
   if (!chat) return report(chat.error());
   chat_.emplace(std::move(*chat));
   return true;
