@@ -9,7 +9,8 @@ ml-run model -n 12 --chat --ids --echo "Once upon a time" | cut -d' ' -f1-5
 echo "upon a time" | ml-run model -n 12 --chat --system Once
 # A template that asks for the day gets the one that is given, and no other.
 printf "{{ bos_token }}{{ strftime_now('%%d %%b') }}" > model/chat_template.jinja
-ml-run model -n 1 --chat --date 2026-11-30 --echo x | head -c 6
+ml-run model -n 1 --chat --date 2026-11-30 --echo x > dated
+head -c 6 dated
 echo
 rc=0; ml-run model -n 1 --chat x || rc=$?; [ $rc -eq 1 ]
 rc=0; ml-run model -n 1 --chat --date soon x || rc=$?; [ $rc -eq 1 ]
