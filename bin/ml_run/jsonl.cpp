@@ -22,8 +22,6 @@ namespace cli {
 
 namespace {
 
-constexpr std::uint32_t kDefaultCtx = 4096;
-
 /// Lines of standard input, for a reader that has other work: next() can refuse to wait for one.
 class LineReader {
  public:
@@ -221,15 +219,7 @@ void Runner::print(const Job& job) {
 
 void run_jsonl(Tool& tool, const RunOptions& options, const ml::Model& model, const ml::Tokenizer& tokenizer,
                const std::vector<std::uint32_t>& ends) {
-  ml::SessionOptions session{
-      .ctx = options.ctx != 0 ? options.ctx : std::min(model.desc().max_seq, kDefaultCtx),
-      .batch = options.batch,
-      .activations = options.activations,
-      .threads = tool.threads(),
-      .target = tool.target()};
-  session.kv =
-      options.kv.value_or(options.activations == ml::Activations::f32 ? ml::KvType::f32 : ml::KvType::f16);
-  auto created = ml::MultiSession::create(model, session, options.parallel);
+  auto created = ml::MultiSession::create(model, session_options(tool, options), options.parallel);
   if (!created) return tool.fail(ml::with_path(created.error(), options.model));
   Runner(tool, options, tokenizer, ends, *created).run();
 }

@@ -90,6 +90,16 @@ void declare_run_options(Tool& tool, RunOptions& options) {
   tool.add_force();
 }
 
+ml::SessionOptions session_options(const Tool& tool, const RunOptions& options) {
+  const bool f32 = options.activations == ml::Activations::f32;
+  return {.ctx = options.ctx,
+          .batch = options.batch,
+          .activations = options.activations,
+          .kv = options.kv.value_or(f32 ? ml::KvType::f32 : ml::KvType::f16),
+          .threads = tool.threads(),
+          .target = tool.target()};
+}
+
 std::string usage_problem(const RunOptions& options) {
   const int sources = !options.prompt.empty() + !options.prompt_file.empty() + !options.tokens.empty();
   if (sources > 1) return "PROMPT, --prompt-file and --tokens exclude each other";

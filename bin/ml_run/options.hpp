@@ -43,6 +43,9 @@ struct RunOptions {
 /// Adds the options of ml-run to its table.
 void declare_run_options(Tool& tool, RunOptions& options);
 
+/// What the options say of a session; a context that is not given is left to the library.
+ml::SessionOptions session_options(const Tool& tool, const RunOptions& options);
+
 /// @return what is wrong with options that exclude each other or are out of range; "" when nothing is
 std::string usage_problem(const RunOptions& options);
 

@@ -94,16 +94,6 @@ bool TextRun::encode_prompt() {
   return report({.status = ml::Status::arg, .message = "the prompt is empty, and the tokenizer adds no BOS"});
 }
 
-ml::SessionOptions TextRun::session_options(std::uint32_t ctx) const {
-  const bool f32 = options_.activations == ml::Activations::f32;
-  return {.ctx = ctx,
-          .batch = options_.batch,
-          .activations = options_.activations,
-          .kv = options_.kv.value_or(f32 ? ml::KvType::f32 : ml::KvType::f16),
-          .threads = tool_.threads(),
-          .target = tool_.target()};
-}
-
 bool TextRun::create_session() {
   const std::uint64_t max_seq = model_->desc().max_seq;
   std::uint64_t ctx = options_.ctx;
@@ -115,7 +105,8 @@ bool TextRun::create_session() {
          .message = fmt::format("the prompt has {} tokens, but the context holds {}", n_known, ctx)},
         options_.model);
   }
-  ml::SessionOptions session = session_options(static_cast<std::uint32_t>(ctx));
+  ml::SessionOptions session = session_options(tool_, options_);
+  session.ctx = static_cast<std::uint32_t>(ctx);
   session.batch = static_cast<std::uint32_t>(std::min<std::uint64_t>(options_.batch, n_known));
   auto created = ml::Session::create(*model_, session);
   if (!created) return report(created.error(), options_.model);

@@ -155,9 +155,7 @@ bool TextRun::take_turn(const std::string& text) {
 
 // Talks on a terminal: a line is a message, its end of file the end.
 void TextRun::converse() {
-  ml::SessionOptions session =
-      session_options(options_.ctx != 0 ? options_.ctx : std::min(model_->desc().max_seq, 4096u));
-  auto created = ml::Session::create(*model_, session);
+  auto created = ml::Session::create(*model_, session_options(tool_, options_));
   if (!created) return tool_.fail(ml::with_path(created.error(), options_.model));
   session_.emplace(std::move(*created));
   for (std::string line;;) {

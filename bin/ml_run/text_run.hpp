@@ -35,7 +35,6 @@ class TextRun {
   bool open_chat();
   bool read_prompt();
   bool encode_prompt();
-  ml::SessionOptions session_options(std::uint32_t ctx) const;
   bool create_session();
   std::vector<std::string> inputs() const;
   bool eval_prompt();
