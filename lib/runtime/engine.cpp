@@ -41,7 +41,7 @@ Result<void> Engine::prepare() {
   // Scratch for a pass holds the rows that classify() gathers, too.
   SessionOptions scratch = options_;
   scratch.batch = std::max(options_.batch, kLogitsRows);
-  ML_TRY(workspace_, Workspace::create(desc, scratch));
+  ML_TRY(workspace_, Workspace::create(model_, scratch));
   for (std::uint32_t i = 0; i < desc.n_layers(); ++i) {
     norms_.push_back({.attn = decode_tensor(model_, Role::attn_norm, i),
                       .ffn = decode_tensor(model_, Role::ffn_norm, i),
