@@ -9,6 +9,7 @@
 #include "tokenizer/piece_cache.hpp"
 #include "tokenizer/piece_table.hpp"
 #include "tokenizer/pre_tokenizer.hpp"
+#include "tokenizer/word_cuts.hpp"
 
 #include <array>
 #include <mutex>
@@ -52,13 +53,12 @@ struct TokenizerImpl {
 
   PieceTable whole_pieces;     // ignore_merges: the tokens with attr 0
   PreTokenizer pre_tokenizer;  // kind 2
-  // Kind 1: no token joins U+2581 with a different character before it that ends in byte b, unless
-  // joins_space[b]. So the text may be cut before such a U+2581, and each word merged (and cached) alone.
-  std::array<bool, 256> joins_space = {};
+  std::size_t longest_token = 0;
+  WordCuts word_cuts;  // kind 1
 
  private:
   void index_symbols();
-  void index_joins();
+  void index_cuts();
 };
 
 }  // namespace ml
