@@ -11,9 +11,11 @@ namespace {
 
 constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
 constexpr std::size_t kKeepBytes = std::size_t(1) << 20;
+constexpr std::size_t kMuch = std::size_t(1) << 18;   // bytes of a long text
 constexpr std::size_t kBatch = 512;                   // pieces that are found before they are looked up
 constexpr std::size_t kReach = std::size_t(1) << 30;  // bytes of a batch
-static_assert(kBatch * PieceCache::kInline + 1 <= IdSink::kMaxRoom);
+constexpr std::size_t kGroup = 32;
+static_assert(kGroup * PieceCache::kInline + 1 <= IdSink::kMaxRoom);
 
 }  // namespace
 
@@ -32,6 +34,7 @@ std::unique_ptr<EncodeScratch> ScratchPool::take() const {
 void ScratchPool::give_back(std::unique_ptr<EncodeScratch> scratch) const {
   if (scratch->text.capacity() > kKeepBytes) scratch->text = {};
   if (scratch->symbols.capacity() > kKeepBytes) scratch->symbols = {};
+  if (scratch->rules.capacity() > kKeepBytes) scratch->rules = {};
   scratch->merger.trim();
   const std::lock_guard lock(mutex_);
   free_.push_back(std::move(scratch));
@@ -189,29 +192,44 @@ class Encoder {
   };
 
   void encode_batch(const Batch& batch) {
-    const PieceCache& cache = scratch_.cache;
     const char* piece = batch.text;
-    std::uint32_t* out = out_.room(kBatch * PieceCache::kInline + 1);
+    for (std::size_t first = 0; first < batch.n; first += kGroup) {
+      const std::span ends(batch.ends);
+      piece = encode_group(batch.text, piece, ends.subspan(first, std::min(kGroup, batch.n - first)));
+    }
+  }
+
+  // Asks for the cache lines of all pieces before it looks at the first: most of the time is theirs.
+  const char* encode_group(const char* text, const char* piece, std::span<const std::uint32_t> ends) {
+    const PieceCache& cache = scratch_.cache;
+    std::array<PieceCache::Key, kGroup> keys;
+    const char* begin = piece;
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      const char* const end = text + ends[i];
+      const auto n_bytes = static_cast<std::size_t>(end - begin);
+      const bool fits = n_bytes <= PieceCache::kMaxBytes &&
+                        limit_ - begin >= static_cast<std::ptrdiff_t>(PieceCache::kMaxBytes);
+      keys[i] = fits ? PieceCache::key_of(begin, n_bytes) : PieceCache::Key{};
+      cache.prefetch(keys[i]);
+      begin = end;
+    }
+    std::uint32_t* out = out_.room(kGroup * PieceCache::kInline + 1);
     std::uint32_t* written = out;
-    for (std::size_t i = 0; i < batch.n; ++i) {
-      const char* const end = batch.text + batch.ends[i];
-      const auto n_bytes = static_cast<std::size_t>(end - piece);
-      if (n_bytes <= PieceCache::kMaxBytes &&
-          limit_ - piece >= static_cast<std::ptrdiff_t>(PieceCache::kMaxBytes)) [[likely]] {
-        const PieceCache::Entry* const known = cache.find(PieceCache::key_of(piece, n_bytes));
-        if (known != nullptr && known->n_tokens() <= PieceCache::kInline) [[likely]] {
-          std::memcpy(written, known->words.data(), sizeof known->words);
-          written += known->n_tokens();
-          piece = end;
-          continue;
-        }
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      const char* const end = text + ends[i];
+      const PieceCache::Entry* const known = cache.find(keys[i]);
+      if (known != nullptr && known->n_tokens() <= PieceCache::kInline) [[likely]] {
+        std::memcpy(written, known->words.data(), sizeof known->words);
+        written += known->n_tokens();
+      } else {
+        out_.grow(static_cast<std::size_t>(written - out));
+        encode_piece(piece, static_cast<std::size_t>(end - piece));
+        out = written = out_.room(kGroup * PieceCache::kInline + 1);
       }
-      out_.grow(static_cast<std::size_t>(written - out));
-      encode_piece(piece, n_bytes);
-      out = written = out_.room((batch.n - i) * PieceCache::kInline + 1);
       piece = end;
     }
     out_.grow(static_cast<std::size_t>(written - out));
+    return piece;
   }
 
   void encode_piece(const char* piece, std::size_t n_bytes) {
@@ -250,14 +268,28 @@ class Encoder {
       if (whole != PieceTable::kNone) symbols.push_back(whole);
     }
     if (symbols.empty()) {
-      byte_level_ ? add_bytes(piece) : add_chars(piece);
-      scratch_.merger.merge(impl_.merges, symbols);
+      byte_level_ ? add_piece(piece) : add_chars(piece);
+      scratch_.merger.merge(impl_.merges, symbols, scratch_.rules);
     }
     out_.append(symbols);
     return symbols;
   }
 
-  // Bytes without a token vanish, and what is left and right of them may merge.
+  // Kind 2. Bytes without a token vanish, and what is left and right of them may merge.
+  void add_piece(std::string_view piece) {
+    scratch_.rules.clear();
+    int previous = -1;
+    for (const char c : piece) {
+      const auto byte = static_cast<unsigned char>(c);
+      const std::uint32_t id = impl_.byte_tokens[byte];
+      if (id == kNoToken) continue;
+      if (previous >= 0)
+        scratch_.rules.push_back(impl_.byte_rules[static_cast<std::size_t>(previous << 8 | byte)]);
+      scratch_.symbols.push_back(id);
+      previous = byte;
+    }
+  }
+
   void add_bytes(std::string_view bytes) {
     for (const char c : bytes) {
       const std::uint32_t id = impl_.byte_tokens[static_cast<unsigned char>(c)];
@@ -278,6 +310,11 @@ class Encoder {
       } else {
         add_bytes(space ? kSpaceMark : std::string_view(begin, static_cast<std::size_t>(at - begin)));
       }
+    }
+    const std::vector<std::uint32_t>& symbols = scratch_.symbols;
+    scratch_.rules.clear();
+    for (std::size_t i = 1; i < symbols.size(); ++i) {
+      scratch_.rules.push_back(impl_.merges.find(symbols[i - 1], symbols[i]));
     }
   }
 
@@ -306,6 +343,10 @@ void Tokenizer::encode_to(std::vector<std::uint32_t>& ids, std::string_view text
     text = lossy;
   }
   auto scratch = impl_->scratches.take();
+  if (text.size() >= kMuch) {
+    scratch->cache.expect_much();
+    ids.reserve(ids.size() + text.size() / 4);
+  }
   IdSink out(ids);
   Encoder(*impl_, *scratch, out, options.target).encode(text, options.added);
   out.flush();

@@ -8,6 +8,7 @@
 #include <new>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ml {
@@ -18,19 +19,22 @@ class PieceCache {
  public:
   static constexpr std::size_t kMaxBytes = 16;
   static constexpr std::size_t kInline = 3;
+  static constexpr std::uint32_t kNoPiece = UINT32_MAX;
 
   /// The bytes of a piece as two numbers; equal lengths and numbers mean equal pieces.
   struct Key {
-    std::uint64_t low;
-    std::uint64_t high;
-    std::uint32_t n_bytes;
+    std::uint64_t low = 0;
+    std::uint64_t high = 0;
+    std::uint32_t n_bytes = kNoPiece;  ///< kNoPiece: no entry holds it
+    std::uint32_t set = 0;
   };
 
   /// @param bytes  kMaxBytes of them may be read, the first n_bytes (1 to kMaxBytes) are the piece
   static Key key_of(const char* bytes, std::size_t n_bytes) {
     const Mask& mask = kMasks[n_bytes];
-    return {load_le<std::uint64_t>(bytes) & mask[0], load_le<std::uint64_t>(bytes + 8) & mask[1],
-            static_cast<std::uint32_t>(n_bytes)};
+    const std::uint64_t low = load_le<std::uint64_t>(bytes) & mask[0];
+    const std::uint64_t high = load_le<std::uint64_t>(bytes + 8) & mask[1];
+    return {low, high, static_cast<std::uint32_t>(n_bytes), set_of(low, high, n_bytes)};
   }
 
   struct Entry {
@@ -55,9 +59,16 @@ class PieceCache {
     sets_ = std::move(*sets);
   }
 
+  void prefetch(const Key& key) const { __builtin_prefetch(&sets_.data()[key.set]); }
+
+  /// Much text is to come: most of the memory will be used.
+  void expect_much() {
+    if (!std::exchange(expects_much_, true)) sets_.use_large_pages();
+  }
+
   /// @return null where the piece is not remembered
   const Entry* find(const Key& key) const {
-    const Set& set = sets_.data()[index(key)];
+    const Set& set = sets_.data()[key.set];
     if (set[0].holds(key)) [[likely]]
       return &set[0];
     return set[1].holds(key) ? &set[1] : nullptr;
@@ -69,7 +80,7 @@ class PieceCache {
   }
 
   void insert(const Key& key, std::span<const std::uint32_t> tokens) {
-    Set& set = sets_.data()[index(key)];
+    Set& set = sets_.data()[key.set];
     set[1] = set[0];
     Entry& entry = set[0];
     entry.low = key.low;
@@ -86,7 +97,7 @@ class PieceCache {
 
  private:
   using Set = std::array<Entry, 2>;
-  static constexpr int kSetBits = 15;
+  static constexpr int kSetBits = 17;
   static constexpr std::size_t kMaxMore = std::size_t(1) << 20;
 
   // What keeps the bytes of a piece of each length, without a branch that the processor would have to guess.
@@ -100,10 +111,9 @@ class PieceCache {
     return masks;
   }();
 
-  static std::size_t index(const Key& key) {
-    const std::uint64_t mixed =
-        (key.low + key.n_bytes) * 0x9E3779B97F4A7C15u ^ key.high * 0xC2B2AE3D27D4EB4Fu;
-    return static_cast<std::size_t>((mixed ^ mixed >> 32) * 0xBF58476D1CE4E5B9u >> (64 - kSetBits));
+  static std::uint32_t set_of(std::uint64_t low, std::uint64_t high, std::uint64_t n_bytes) {
+    const std::uint64_t mixed = (low + n_bytes) * 0x9E3779B97F4A7C15u ^ high * 0xC2B2AE3D27D4EB4Fu;
+    return static_cast<std::uint32_t>((mixed ^ mixed >> 32) * 0xBF58476D1CE4E5B9u >> (64 - kSetBits));
   }
 
   void forget() {
@@ -112,6 +122,7 @@ class PieceCache {
   }
 
   AlignedBuffer<Set> sets_;
+  bool expects_much_ = false;
   std::vector<std::uint32_t> more_;
 };
 

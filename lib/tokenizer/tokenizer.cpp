@@ -27,6 +27,7 @@ TokenizerImpl::TokenizerImpl(MltContents source) : contents(std::move(source)), 
   index_symbols();
   if (contents.kind == TokenizerKind::byte_level) {
     pre_tokenizer = pre_tokenizer_for(contents.flags);
+    index_byte_rules();
   } else {
     index_cuts();
   }
@@ -59,6 +60,21 @@ void TokenizerImpl::index_symbols() {
     } else if (const auto cp = single_char(bytes)) {
       char_tokens.emplace(*cp, id);
     }
+  }
+}
+
+void TokenizerImpl::index_byte_rules() {
+  byte_rules.resize(std::size_t(256) * 256, {MergeTable::kNoRank, 0});
+  std::vector<std::uint16_t> byte_plus_1(contents.tokens.size());
+  for (std::size_t byte = 0; byte < 256; ++byte) {
+    if (byte_tokens[byte] != kNoToken) byte_plus_1[byte_tokens[byte]] = static_cast<std::uint16_t>(byte + 1);
+  }
+  for (std::size_t rank = 0; rank < contents.merges.size(); ++rank) {
+    const MltMerge& merge = contents.merges[rank];
+    const std::size_t left = byte_plus_1[merge.left], right = byte_plus_1[merge.right];
+    if (left == 0 || right == 0) continue;
+    MergeTable::Rule& rule = byte_rules[256 * (left - 1) + right - 1];
+    if (rule.rank == MergeTable::kNoRank) rule = {static_cast<std::uint32_t>(rank), merge.merged};
   }
 }
 

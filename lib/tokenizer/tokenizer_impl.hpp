@@ -25,7 +25,8 @@ struct EncodeScratch {
   LongPieceCache long_cache;
   BpeMerger merger;
   std::vector<std::uint32_t> symbols;
-  std::string text;  // normalized
+  std::vector<MergeTable::Rule> rules;  // of each symbol with the next
+  std::string text;                     // normalized
 };
 
 class ScratchPool {
@@ -51,14 +52,16 @@ struct TokenizerImpl {
   std::array<std::uint32_t, 256> byte_tokens;               // kind 1: the fallback; kind 2: all there is
   std::unordered_map<char32_t, std::uint32_t> char_tokens;  // kind 1
 
-  PieceTable whole_pieces;     // ignore_merges: the tokens with attr 0
-  PreTokenizer pre_tokenizer;  // kind 2
+  std::vector<MergeTable::Rule> byte_rules;  // kind 2: of the tokens of bytes l and r at 256 l + r
+  PieceTable whole_pieces;                   // ignore_merges: the tokens with attr 0
+  PreTokenizer pre_tokenizer;                // kind 2
   std::size_t longest_token = 0;
   WordCuts word_cuts;  // kind 1
 
  private:
   void index_symbols();
   void index_cuts();
+  void index_byte_rules();
 };
 
 }  // namespace ml
