@@ -52,6 +52,7 @@ class Encoder {
         ascii_spans_(ascii_spans_for(impl.pre_tokenizer.ascii, target)) {}
 
   void encode(std::string_view text, bool match_added) {
+    read_until(text);
     std::size_t at = 0;
     while (match_added) {
       const auto match = impl_.added.find(text, at);
@@ -67,11 +68,38 @@ class Encoder {
   // Text between added tokens; `first` where nothing is before it.
   void encode_gap(std::string_view gap, bool first) {
     if (gap.empty()) return;
-    if (byte_level_) {
-      encode_byte_level(flags_ & kMltNfc ? normalize_nfc(gap, scratch_.text) : gap);
-    } else {
-      encode_words(gap, first);
-    }
+    if (!byte_level_) return encode_words(gap, first);
+    if ((flags_ & kMltNfc) == 0) return encode_byte_level(gap);
+    const std::string_view normal = normalize_nfc(gap, scratch_.text);
+    if (normal.data() == gap.data()) return encode_byte_level(gap);
+    encode_elsewhere(normal, [&] { encode_byte_level(normal); });
+  }
+
+  // Pieces of up to 16 bytes are read as 16 bytes. The last ones of the text are read in a copy, which has
+  // zeros behind them.
+  void read_until(std::string_view text) {
+    limit_ = text.data() + text.size();
+    const std::size_t n = std::min(text.size(), PieceCache::kMaxBytes);
+    tail_from_ = limit_ - n;
+    tail_.fill(0);
+    std::memcpy(tail_.data(), tail_from_, n);
+  }
+  const char* readable(const char* at) const {
+    if (limit_ - at >= static_cast<std::ptrdiff_t>(PieceCache::kMaxBytes)) [[likely]]
+      return at;
+    return tail_.data() + (at - tail_from_);
+  }
+
+  // Works on a text that lies outside the one that is encoded.
+  void encode_elsewhere(std::string_view text, const auto& work) {
+    const char* const limit = limit_;
+    const char* const tail_from = tail_from_;
+    const auto tail = tail_;
+    read_until(text);
+    work();
+    limit_ = limit;
+    tail_from_ = tail_from;
+    tail_ = tail;
   }
 
   void encode_byte_level(std::string_view gap) {
@@ -79,7 +107,6 @@ class Encoder {
     const char* const end = at + gap.size();
     const char* stretch = impl_.pre_tokenizer.stretch ? at : end;  // where the last one that was found ends
     Batch batch;
-    limit_ = end;
     while (at != end) {
       batch.begin(at);
       while (at != end && batch.has_room(at)) {
@@ -104,7 +131,14 @@ class Encoder {
   void encode_words(std::string_view gap, bool first) {
     const bool marked = gap.starts_with(' ') || gap.starts_with(kSpaceMark);
     const bool prefix = flags_ & kMltPrefixFirst ? first && !marked : (flags_ & kMltNoPrefix) == 0;
-    if (gap.find(kSpaceMark) != gap.npos) gap = unmarked(gap);
+    if (gap.find(kSpaceMark) != gap.npos) {
+      const std::string_view unmarked_gap = unmarked(gap);
+      return encode_elsewhere(unmarked_gap, [&] { encode_spaced(unmarked_gap, prefix); });
+    }
+    encode_spaced(gap, prefix);
+  }
+
+  void encode_spaced(std::string_view gap, bool prefix) {
     if ((flags_ & kMltIgnoreMerges) && encode_whole(gap, prefix)) return;
     const char* at = gap.data();
     const char* const end = at + gap.size();
@@ -117,22 +151,22 @@ class Encoder {
       }
       std::string word = " ";
       word += gap.substr(0, n);
-      limit_ = word.data() + word.size();
-      encode_piece(word.data(), word.size());
+      encode_elsewhere(word, [&] { encode_piece(word.data(), word.size()); });
       at += n;
     }
-    limit_ = end;
     Batch batch;
     while (at != end) {
       batch.begin(at);
       const char* here = at + 1;  // no cut is known before it
-      for (; end - here >= 64 && batch.has_room(here); here += 64) {
+      for (; here < end && limit_ - here >= 64 && batch.has_room(here); here += 64) {
         const auto from = static_cast<std::uint32_t>(here - batch.text);
-        for (std::uint64_t left = cuts.cuts64(here); left != 0; left &= left - 1) {
+        std::uint64_t left = cuts.cuts64(here);
+        if (end - here < 64) left &= (std::uint64_t(1) << (end - here)) - 1;
+        for (; left != 0; left &= left - 1) {
           batch.ends[batch.n++] = from + static_cast<std::uint32_t>(std::countr_zero(left));
         }
       }
-      for (; here < end && batch.n < kBatch - 1 && end - here < 64; ++here) {
+      for (; here < end && batch.n < kBatch - 1 && limit_ - here < 64; ++here) {
         if (!cuts.joins(here[-1], *here)) batch.push(here);
       }
       if (here >= end) batch.push(end);
@@ -207,9 +241,8 @@ class Encoder {
     for (std::size_t i = 0; i < ends.size(); ++i) {
       const char* const end = text + ends[i];
       const auto n_bytes = static_cast<std::size_t>(end - begin);
-      const bool fits = n_bytes <= PieceCache::kMaxBytes &&
-                        limit_ - begin >= static_cast<std::ptrdiff_t>(PieceCache::kMaxBytes);
-      keys[i] = fits ? PieceCache::key_of(begin, n_bytes) : PieceCache::Key{};
+      keys[i] =
+          n_bytes <= PieceCache::kMaxBytes ? PieceCache::key_of(readable(begin), n_bytes) : PieceCache::Key{};
       cache.prefetch(keys[i]);
       begin = end;
     }
@@ -234,14 +267,7 @@ class Encoder {
 
   void encode_piece(const char* piece, std::size_t n_bytes) {
     if (n_bytes > PieceCache::kMaxBytes) return encode_long({piece, n_bytes});
-    std::array<char, PieceCache::kMaxBytes> copy;
-    const char* bytes = piece;
-    if (limit_ - piece < static_cast<std::ptrdiff_t>(PieceCache::kMaxBytes)) {
-      copy.fill(0);
-      std::memcpy(copy.data(), piece, n_bytes);
-      bytes = copy.data();
-    }
-    const PieceCache::Key key = PieceCache::key_of(bytes, n_bytes);
+    const PieceCache::Key key = PieceCache::key_of(readable(piece), n_bytes);
     PieceCache& cache = scratch_.cache;
     if (const PieceCache::Entry* const known = cache.find(key)) return out_.append(cache.tokens(*known));
     cache.insert(key, encode_uncached({piece, n_bytes}));
@@ -324,7 +350,10 @@ class Encoder {
   std::uint32_t flags_;
   bool byte_level_;
   spans::Find ascii_spans_;
-  const char* limit_ = nullptr;  // the end of the bytes that may be read
+  // See read_until().
+  const char* limit_ = nullptr;
+  const char* tail_from_ = nullptr;
+  std::array<char, 2 * PieceCache::kMaxBytes> tail_;
 };
 
 std::vector<std::uint32_t> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {

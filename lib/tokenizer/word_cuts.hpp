@@ -1,5 +1,7 @@
 #pragma once
 
+#include "util/bytes.hpp"
+
 #include <array>
 #include <cstdint>
 #include <string_view>
@@ -13,7 +15,7 @@ class WordCuts {
  public:
   /// Nothing may be cut before continuation bytes.
   WordCuts() {
-    for (std::size_t left = 0; left < 256; ++left) joins_[4 * left + 2] = ~std::uint64_t(0);
+    for (std::size_t i = 4 * 0x80; i < 4 * 0xC0; ++i) joins_[i] = ~std::uint64_t(0);
   }
 
   /// Keeps the bytes of a token together.
@@ -35,13 +37,16 @@ class WordCuts {
   /// @return bit i: the text may be cut before at[i]; at[-1] to at[63] are there
   std::uint64_t cuts64(const char* at) const {
     std::uint64_t kept = 0;
-    for (int i = 0; i < 64; ++i) kept |= std::uint64_t(joins(at[i - 1], at[i])) << i;
+    for (int i = 63; i >= 0; --i) {
+      const std::size_t pair = load_le<std::uint16_t>(at + i - 1);
+      kept = 2 * kept + (joins_[pair / 64] >> pair % 64 & 1);
+    }
     return ~kept;
   }
 
  private:
   static std::size_t pair_of(char left, char right) {
-    return std::size_t(static_cast<unsigned char>(left)) << 8 | static_cast<unsigned char>(right);
+    return static_cast<unsigned char>(left) | std::size_t(static_cast<unsigned char>(right)) << 8;
   }
 
   std::array<std::uint64_t, 1024> joins_ = {};
