@@ -3,6 +3,7 @@
 #include <ml/session.hpp>
 
 #include "kernels/table.hpp"
+#include "runtime/imatrix_sums.hpp"
 #include "runtime/operand.hpp"
 #include "util/aligned_buffer.hpp"
 #include "util/thread_pool.hpp"
@@ -34,12 +35,17 @@ class Workspace {
   void multiply(Operand& x, std::uint64_t n_tokens, std::span<const Product> products) {
     ml::multiply(pool, table, activations, scratch_, x, n_tokens, products);
   }
+  /// Shows the inputs of a matrix, before it is multiplied, to who collects an importance matrix.
+  void observe(std::uint32_t layer, ImatrixInput input_of, const Operand& x, std::uint64_t n_tokens) {
+    if (sums != nullptr) sums->add(pool, layer, input_of, x, n_tokens);
+  }
   /// hidden += delta, normalized before where post_norm is not empty.
   void add_delta(std::span<const float> post_norm, std::uint64_t n_tokens);
 
   float* hidden(std::uint64_t token) { return hidden_.data() + token * dim_; }
   float* delta() { return delta_.data(); }
-  Operand input;  ///< [batch][dim]: the normalized stream, what a layer multiplies
+  ImatrixCollector::Impl* sums = nullptr;  ///< null: nobody collects
+  Operand input;                           ///< [batch][dim]: the normalized stream, what a layer multiplies
 
   std::uint64_t n_bytes() const {
     return input.n_bytes() + hidden_.n_bytes() + delta_.n_bytes() + scratch_.n_bytes();
