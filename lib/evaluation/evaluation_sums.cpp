@@ -65,7 +65,8 @@ void EvaluationSums::add(std::uint32_t n_before, const TokenScore& score, const 
   const auto known = [&](std::uint32_t token) {
     return token != kNoToken && std::find(score.top.begin(), score.top.end(), token) != score.top.end();
   };
-  const auto n_wanted = std::count_if(base.top.begin(), base.top.end(), [](auto id) { return id != kNoToken; });
+  const auto n_wanted =
+      std::count_if(base.top.begin(), base.top.end(), [](auto id) { return id != kNoToken; });
   const auto n_known = std::count_if(base.top.begin(), base.top.end(), known);
   top5_.add(static_cast<double>(n_known) / static_cast<double>(n_wanted));
   Positions& positions = positions_[position_class(n_before)];
@@ -115,9 +116,7 @@ Estimate EvaluationSums::estimate(const Moments& moments) const {
 Estimate EvaluationSums::nll() const { return estimate(nll_); }
 Estimate EvaluationSums::perplexity() const { return exponential(nll()); }
 Estimate EvaluationSums::base_nll() const { return estimate(base_nll_); }
-Estimate EvaluationSums::base_perplexity() const {
-  return compared_ ? exponential(base_nll()) : Estimate{};
-}
+Estimate EvaluationSums::base_perplexity() const { return compared_ ? exponential(base_nll()) : Estimate{}; }
 Estimate EvaluationSums::perplexity_ratio() const {
   return compared_ ? exponential(estimate(log_ratio_)) : Estimate{};
 }

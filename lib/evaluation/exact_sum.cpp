@@ -92,8 +92,7 @@ Result<ExactSum> ExactSum::parse(std::string_view text) {
   // The highest limb keeps its sign bit and room for a carry.
   const bool fits = !digits.empty() && digits.size() < kLimbs * 8;
   if (!fits || digits.find_first_not_of("0123456789abcdef") != std::string_view::npos) {
-    return Error{.status = Status::format,
-                 .message = "a sum is no hexadecimal number of at most 95 digits"};
+    return Error{.status = Status::format, .message = "a sum is no hexadecimal number of at most 95 digits"};
   }
   ExactSum sum;
   for (std::size_t i = 0; i < digits.size(); ++i) {

@@ -70,8 +70,7 @@ std::uint64_t row_bytes(const LogitsHeader& header) {
 
 std::uint32_t check_of(std::span<const std::byte> row) {
   const std::uint64_t seed = XXH3_64bits(row.data(), kRowCheck);
-  return static_cast<std::uint32_t>(
-      XXH3_64bits_withSeed(row.data() + kRowHead, row.size() - kRowHead, seed));
+  return static_cast<std::uint32_t>(XXH3_64bits_withSeed(row.data() + kRowHead, row.size() - kRowHead, seed));
 }
 
 Error damaged(std::string message, std::uint64_t offset) {
@@ -139,8 +138,9 @@ Result<LogitsFile> LogitsFile::open(const std::string& path) {
     return with_path(damaged(std::move(message), offset), path);
   };
   if (file.bytes_.size() < kHeaderBytes) {
-    return fail(fmt::format("file is {} bytes, a logit file needs at least {}", file.bytes_.size(), kHeaderBytes),
-                file.bytes_.size());
+    return fail(
+        fmt::format("file is {} bytes, a logit file needs at least {}", file.bytes_.size(), kHeaderBytes),
+        file.bytes_.size());
   }
   if (std::memcmp(at, kMagic, sizeof kMagic) != 0) return fail("magic must be MLL1", 0);
   if (const auto version = load_le<std::uint32_t>(at + 4); version != 1)
@@ -155,14 +155,14 @@ Result<LogitsFile> LogitsFile::open(const std::string& path) {
                   .n_rows = load_le<std::uint64_t>(at + 24),
                   .tokens_hash = load_le<std::uint64_t>(at + 32)};
   if (file.header_.vocab == 0) return fail("vocab is 0, must be at least 1", 8);
-  if (bits != 16 && bits != 32) return fail(fmt::format("bits of a logit are {}, must be 16 or 32", bits), 12);
+  if (bits != 16 && bits != 32)
+    return fail(fmt::format("bits of a logit are {}, must be 16 or 32", bits), 12);
   if (file.header_.stride == 0 || file.header_.stride > file.header_.ctx) {
-    return fail(fmt::format("stride is {}, must be from 1 to the ctx of {}", file.header_.stride,
-                            file.header_.ctx),
-                20);
+    return fail(
+        fmt::format("stride is {}, must be from 1 to the ctx of {}", file.header_.stride, file.header_.ctx),
+        20);
   }
-  const auto needed =
-      (Checked(file.header_.n_rows) * row_bytes(file.header_) + Checked(kHeaderBytes)).get();
+  const auto needed = (Checked(file.header_.n_rows) * row_bytes(file.header_) + Checked(kHeaderBytes)).get();
   if (!needed || *needed != file.bytes_.size()) {
     return fail(fmt::format("file is {} bytes, {} rows need {}", file.bytes_.size(), file.header_.n_rows,
                             needed ? fmt::format("{}", *needed) : "more than 2^64"),
@@ -188,7 +188,8 @@ Result<LogitsRow> LogitsFile::read(std::uint64_t index, std::span<float> logits)
   for (std::size_t i = 0; i < kTopTokens; ++i) {
     row.score.top[i] = load_le<std::uint32_t>(at + 32 + 4 * i);
     if (row.score.top[i] >= header_.vocab && row.score.top[i] != kNoToken)
-      return fail(fmt::format("row {} has token {} beyond the vocabulary", index, row.score.top[i]), 32 + 4 * i);
+      return fail(fmt::format("row {} has token {} beyond the vocabulary", index, row.score.top[i]),
+                  32 + 4 * i);
   }
   if (row.token >= header_.vocab)
     return fail(fmt::format("row {} has token {} beyond the vocabulary", index, row.token), 0);

@@ -246,7 +246,8 @@ TEST_CASE("sums that are no sums are refused by their key", "[evaluation]") {
   CHECK(message("[]") == "sums: they must be an object");
   CHECK(message("{}") == "sums: version must be there");
   CHECK(message(R"({"version":2})") == "sums: version must be 1");
-  CHECK(message(R"({"version":1,"n_tokens":-1})").find("n_tokens must be a whole number") != std::string::npos);
+  CHECK(message(R"({"version":1,"n_tokens":-1})").find("n_tokens must be a whole number") !=
+        std::string::npos);
   CHECK(message(R"({"version":1,"n_tokens":1,"nll":["1"]})") == "sums: nll must be a list of two sums");
   CHECK(message(R"({"version":1,"n_tokens":1,"nll":["1","x"]})").find("hexadecimal") != std::string::npos);
   CHECK(message(R"({"version":1,"n_tokens":1,"nll":["1","1"],"positions":[]})") ==

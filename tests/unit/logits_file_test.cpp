@@ -20,12 +20,8 @@ const std::vector<std::vector<float>> kLogits{{1.5f, -2.25f, 1.5f, 1.4999f, -900
 void write_rows(const std::string& path, LogitPrecision precision, std::uint64_t n_rows = 2) {
   auto out = OutputFile::create(path, {.force = true});
   REQUIRE(out);
-  auto writer = LogitsWriter::create(*out, {.vocab = 7,
-                                            .precision = precision,
-                                            .ctx = 8,
-                                            .stride = 4,
-                                            .n_rows = n_rows,
-                                            .tokens_hash = 77});
+  auto writer = LogitsWriter::create(
+      *out, {.vocab = 7, .precision = precision, .ctx = 8, .stride = 4, .n_rows = n_rows, .tokens_hash = 77});
   REQUIRE(writer);
   for (std::uint32_t i = 0; i < 2; ++i) {
     REQUIRE(writer->write({.token = i, .n_before = 3 * i, .score = *score_token(kLogits[i], i)}, kLogits[i]));
@@ -72,7 +68,8 @@ TEST_CASE("a logit file gives back what was written", "[evaluation]") {
         if (distance > 131008) {
           CHECK(kept == 131008);
         } else {
-          CHECK(std::fabs(kept - distance) <= std::max(distance * 0x1p-12, 0x1p-26) + 2e-7 * std::fabs(score.max));
+          CHECK(std::fabs(kept - distance) <=
+                std::max(distance * 0x1p-12, 0x1p-26) + 2e-7 * std::fabs(score.max));
         }
       }
     }
