@@ -53,8 +53,8 @@ class ML_API Session {
   /// @error arg     a token is not below vocab
   Result<std::span<const float>> eval(std::span<const std::uint32_t> tokens);
 
-  /// The same, with the logits of every token.
-  Result<void> eval(std::span<const std::uint32_t> tokens, const LogitsSink& sink);
+  /// The same, with the logits of every token from tokens[first] on.
+  Result<void> eval(std::span<const std::uint32_t> tokens, const LogitsSink& sink, std::size_t first = 0);
 
   /// Forgets all tokens.
   void reset();
