@@ -5,6 +5,7 @@
 #include "kernels/attention_kernels.hpp"
 #include "kernels/gated_delta_kernels.hpp"
 #include "kernels/matmul_kernels.hpp"
+#include "kernels/seed_search_kernels.hpp"
 #include "kernels/table.hpp"
 #include "kernels/vector_kernels.hpp"
 
@@ -27,6 +28,8 @@ constexpr Table kRows{
     .attend = {attend<CacheF32>, attend<CacheF16>, attend<CacheQ8>},
     .conv_silu = conv_silu,
     .delta_step = delta_step,
+    .try_seeds = {try_seeds<3>, try_seeds<4>},
+    .scan_seeds = {scan_seeds<3>, scan_seeds<4>},
 };
 
 }  // namespace
