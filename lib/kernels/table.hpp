@@ -4,6 +4,8 @@
 // (ml-numerics(7)). Kernel files include this header and intrinsics, nothing of the standard library that
 // could be instantiated with their instruction set and win at link time.
 
+#include "kernels/seed_search.hpp"
+
 #include <cstdint>
 
 namespace ml::kernels {
@@ -142,6 +144,9 @@ struct Table {
                     float* out);
   /// One position, columns [begin, end) of the state.
   void (*delta_step)(const DeltaArgs& args, std::uint64_t begin, std::uint64_t end);
+  /// Seeds with 3 and with 4 coefficients.
+  SeedTry try_seeds[2];
+  SeedScan scan_seeds[2];
 };
 
 extern const Table scalar_table;

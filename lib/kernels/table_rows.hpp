@@ -7,6 +7,7 @@
 #include "kernels/gated_delta_kernels.hpp"
 #include "kernels/q4_0_kernels.hpp"
 #include "kernels/q8_0_kernels.hpp"
+#include "kernels/seed_search_kernels.hpp"
 #include "kernels/table.hpp"
 #include "kernels/vector_kernels.hpp"
 
@@ -30,6 +31,8 @@ constexpr Table kRows{
     .attend = {attend<CacheF32>, attend<CacheF16>, attend<CacheQ8>},
     .conv_silu = conv_silu,
     .delta_step = delta_step,
+    .try_seeds = {try_seeds<3>, try_seeds<4>},
+    .scan_seeds = {scan_seeds<3>, scan_seeds<4>},
 };
 
 }  // namespace

@@ -101,7 +101,13 @@ Result<SquareSums> RowCoder::encode(std::uint64_t row, std::span<float> scratch,
       break;
     case Encoding::f32:
     case Encoding::f16:
-    case Encoding::bf16:  // .mlb stores plain tensors as float32 only
+    case Encoding::bf16:
+    case Encoding::q8g64:
+    case Encoding::q4g64:
+    case Encoding::q4g32:
+    case Encoding::seed4p4:
+    case Encoding::seed4:
+    case Encoding::seed6p8:  // .mlb stores what is not Q8_0 or Q4_0 as float32 only
       std::memcpy(data, x.data(), row_bytes_);
       return square_sums(x, x);
   }
