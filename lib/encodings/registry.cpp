@@ -1,5 +1,6 @@
 #include <ml/encoding.hpp>
 
+#include "encodings/int_group.hpp"
 #include "encodings/plain.hpp"
 #include "encodings/q4_0.hpp"
 #include "encodings/q8_0.hpp"
@@ -23,9 +24,23 @@ constexpr std::array kEncodings{
     EncodingInfo{Encoding::bf16, "bf16", 1, 2, false},
     EncodingInfo{Encoding::q8_0, "q8_0", kBlock, kBlock, true},
     EncodingInfo{Encoding::q4_0, "q4_0", kBlock, kBlock / 2, true},
+    EncodingInfo{Encoding::int8_g64, "int8_g64", 64, 64, true},
+    EncodingInfo{Encoding::int8_g128, "int8_g128", 128, 128, true},
+    EncodingInfo{Encoding::int4_g32, "int4_g32", 32, 16, true},
+    EncodingInfo{Encoding::int4_g64, "int4_g64", 64, 32, true},
+    EncodingInfo{Encoding::int4_g128, "int4_g128", 128, 64, true},
+    EncodingInfo{Encoding::int4h_g64, "int4h_g64", 64, 32, true},
+    EncodingInfo{Encoding::int4h_g128, "int4h_g128", 128, 64, true},
+    EncodingInfo{Encoding::int8r16_g32, "int8r16_g32", 32, 32, true, kRowBlock},
+    EncodingInfo{Encoding::int8r16_g64, "int8r16_g64", 64, 64, true, kRowBlock},
+    EncodingInfo{Encoding::int8r16_g128, "int8r16_g128", 128, 128, true, kRowBlock},
+    EncodingInfo{Encoding::int4r16_g32, "int4r16_g32", 32, 16, true, kRowBlock},
+    EncodingInfo{Encoding::int4r16_g64, "int4r16_g64", 64, 32, true, kRowBlock},
+    EncodingInfo{Encoding::int4r16_g128, "int4r16_g128", 128, 64, true, kRowBlock},
 };
 constexpr std::array<DecodeRow, kEncodings.size()> kDecodeRow{
     decode_row_f32, decode_row_f16, decode_row_bf16, decode_row_q8_0, decode_row_q4_0,
+    decode_row_int_group, decode_row_int_group, decode_row_int_group, decode_row_int_group, decode_row_int_group, decode_row_int_group, decode_row_int_group, decode_row_int_group, decode_row_int_group, decode_row_int_group, decode_row_int_group, decode_row_int_group, decode_row_int_group,
 };
 
 }  // namespace

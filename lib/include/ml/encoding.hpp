@@ -11,7 +11,28 @@
 namespace ml {
 
 /// How the weights of one tensor are stored. One row of the registry (encodings/registry.cpp) each.
-enum class Encoding : std::uint8_t { f32, f16, bf16, q8_0, q4_0 };
+enum class Encoding : std::uint8_t {
+  f32,
+  f16,
+  bf16,
+  q8_0,
+  q4_0,
+  // Integers with a scale for each group of 32, 64 or 128 weights (mog(5), ENCODINGS). Two of them have names of
+  // their own: int8_g32 is q8_0, int4h_g32 is q4_0.
+  int8_g64,
+  int8_g128,
+  int4_g32,
+  int4_g64,
+  int4_g128,
+  int4h_g64,
+  int4h_g128,
+  int8r16_g32,
+  int8r16_g64,
+  int8r16_g128,
+  int4r16_g32,
+  int4r16_g64,
+  int4r16_g128,
+};
 
 /// How a quantized tensor stores its scales. `none` for encodings without scales.
 enum class ScaleType : std::uint8_t { none, f32, f16 };
@@ -26,6 +47,7 @@ struct EncodingInfo {
   std::uint32_t block_weights;  ///< weights a block; columns must be a multiple of it
   std::uint32_t block_bytes;    ///< bytes a block without its scale
   bool quantized;               ///< has scales, and takes Q8 activations
+  std::uint32_t block_rows = 1;  ///< rows that are stored together; their number must be a multiple of it
 };
 
 /// @return every encoding, in the order of the enum
@@ -45,7 +67,8 @@ ML_API std::uint32_t scale_bytes(ScaleType type);
 /// A matrix (or, with rows = 1, a vector) where it lies: nothing is copied, data may be unaligned.
 ///
 /// Row r, column c of a plain encoding is element r * cols + c of `data`. A quantized matrix keeps its
-/// quants in `data` and its scales, one for each block of 32 columns, row by row, in `scales`.
+/// quants in `data` and its scales, one for each block of columns, row by row, in `scales`. Where the registry's
+/// block_rows is above 1, so many rows lie interleaved (mog(5), ENCODINGS).
 struct TensorView {
   Encoding encoding = Encoding::f32;
   ScaleType scale_type = ScaleType::none;
@@ -55,8 +78,8 @@ struct TensorView {
   std::span<const std::byte> scales = {};
 
   std::uint64_t n_weights() const { return rows * cols; }
-  ML_API std::uint64_t row_bytes() const;        ///< bytes of one row in `data`
-  ML_API std::uint64_t row_scale_bytes() const;  ///< bytes of one row in `scales`
+  ML_API std::uint64_t row_bytes() const;        ///< bytes of `data` a row
+  ML_API std::uint64_t row_scale_bytes() const;  ///< bytes of `scales` a row
   std::uint64_t n_bytes() const { return data.size() + scales.size(); }
 };
 
