@@ -12,8 +12,8 @@ namespace ml {
 
 namespace {
 
-constexpr std::uint64_t kUnit = 64;      // bytes of a unit of `blocks`
-constexpr std::uint64_t kUnitCols = 4;   // bytes of each row in it
+constexpr std::uint64_t kUnit = 64;     // bytes of a unit of `blocks`
+constexpr std::uint64_t kUnitCols = 4;  // bytes of each row in it
 
 std::int8_t low_nibble(std::byte packed) {
   return static_cast<std::int8_t>((std::to_integer<int>(packed) & 15) - 8);
@@ -159,8 +159,8 @@ void load_quants(const TensorView& view, std::uint64_t row, std::uint64_t n_rows
   const std::uint64_t row_bytes = view.row_bytes();
   for (std::uint64_t i = 0; i < n_rows; ++i, ++row, out += view.cols) {
     if (layout.order == QuantOrder::blocks) {
-      load_lane(layout, view.data.data() + row / kRowBlock * kRowBlock * row_bytes, row % kRowBlock, view.cols,
-                out);
+      load_lane(layout, view.data.data() + row / kRowBlock * kRowBlock * row_bytes, row % kRowBlock,
+                view.cols, out);
     } else {
       load_row(layout, view.data.data() + row * row_bytes, view.cols, out);
     }
@@ -192,9 +192,9 @@ void decode_row_int_group(const TensorView& view, std::uint64_t row, std::span<f
 namespace {
 
 // One row by the encoding's rule, its quants as int8. @return the first group whose scale overflows
-std::optional<std::uint64_t> quantize_row(const IntGroup& layout, ScaleType scale_type, std::span<const float> x,
-                                          bool round, std::span<std::byte> packed, std::int8_t* quants,
-                                          std::byte* scales) {
+std::optional<std::uint64_t> quantize_row(const IntGroup& layout, ScaleType scale_type,
+                                          std::span<const float> x, bool round, std::span<std::byte> packed,
+                                          std::int8_t* quants, std::byte* scales) {
   if (layout.bits == 8) {
     return encode_q8_0(x, scale_type, reinterpret_cast<std::byte*>(quants), scales, layout.group);
   }
@@ -207,9 +207,9 @@ std::optional<std::uint64_t> quantize_row(const IntGroup& layout, ScaleType scal
 
 }  // namespace
 
-std::optional<OverflowPlace> encode_int_group(Encoding encoding, ScaleType scale_type, std::span<const float> x,
-                                              std::uint64_t cols, bool round, std::byte* data,
-                                              std::byte* scales) {
+std::optional<OverflowPlace> encode_int_group(Encoding encoding, ScaleType scale_type,
+                                              std::span<const float> x, std::uint64_t cols, bool round,
+                                              std::byte* data, std::byte* scales) {
   const IntGroup layout = *int_group(encoding);
   const std::uint64_t n_rows = x.size() / cols;
   const std::uint64_t n_groups = cols / layout.group;
@@ -220,8 +220,8 @@ std::optional<OverflowPlace> encode_int_group(Encoding encoding, ScaleType scale
   std::vector<std::byte> row_scales(n_groups * n_scale_bytes);
   std::optional<OverflowPlace> overflow;
   for (std::uint64_t row = 0; row < n_rows; ++row) {
-    const auto bad = quantize_row(layout, scale_type, x.subspan(row * cols, cols), round, packed, quants.data(),
-                                  row_scales.data());
+    const auto bad = quantize_row(layout, scale_type, x.subspan(row * cols, cols), round, packed,
+                                  quants.data(), row_scales.data());
     if (bad && !overflow) overflow = OverflowPlace{row, *bad};
     if (layout.order != QuantOrder::blocks) {
       store_row(layout, quants.data(), cols, data + row * row_bytes);

@@ -1,8 +1,8 @@
 #pragma once
 
 // Integers with a scale for each group of a row (mog(5), ENCODINGS). A weight is q * d; q is -127 .. 127 in 8
-// bits, or -8 .. 7 stored as q + 8 in 4 bits. The encodings differ in the length of a group and in the order of
-// the quants:
+// bits, or -8 .. 7 stored as q + 8 in 4 bits. The encodings differ in the length of a group and in the order
+// of the quants:
 //
 //   rows     8 bits: row-major, as Q8_0
 //   pairs    4 bits: byte j of a row holds element 2j low, 2j + 1 high
@@ -68,8 +68,8 @@ struct OverflowPlace {
   std::uint64_t row;  ///< counted in x
   std::uint64_t group;
 };
-std::optional<OverflowPlace> encode_int_group(Encoding encoding, ScaleType scale_type, std::span<const float> x,
-                                              std::uint64_t cols, bool round, std::byte* data,
-                                              std::byte* scales);
+std::optional<OverflowPlace> encode_int_group(Encoding encoding, ScaleType scale_type,
+                                              std::span<const float> x, std::uint64_t cols, bool round,
+                                              std::byte* data, std::byte* scales);
 
 }  // namespace ml

@@ -89,10 +89,9 @@ float refit(const float* block, const float* channels, float mean_square, std::u
   return group.fit.d[0] * divisor;
 }
 
-
 template <std::uint32_t kGroup>
-std::optional<std::uint64_t> search(std::span<const float> x, const Q4Importance* importance, ScaleType scales,
-                                    std::byte* quants, std::byte* d) {
+std::optional<std::uint64_t> search(std::span<const float> x, const Q4Importance* importance,
+                                    ScaleType scales, std::byte* quants, std::byte* d) {
   const std::uint64_t n_blocks = x.size() / kGroup;
   const float mean_square = importance != nullptr ? importance->mean_square : 0;
   const auto channels_of = [&](std::uint64_t block) {
@@ -116,9 +115,9 @@ std::optional<std::uint64_t> search(std::span<const float> x, const Q4Importance
     for (std::uint32_t lane = 0; lane < n; ++lane) {
       const std::uint64_t block = first + lane;
       std::uint8_t* levels = group.quants + lane * (kGroup / 2);
-      const float scale = group.finite(lane)
-                              ? group.fit.d[lane] * group.unit[lane]
-                              : refit<kGroup>(x.data() + block * kGroup, channels_of(block), mean_square, levels);
+      const float scale = group.finite(lane) ? group.fit.d[lane] * group.unit[lane]
+                                             : refit<kGroup>(x.data() + block * kGroup, channels_of(block),
+                                                             mean_square, levels);
       std::memcpy(quants + block * (kGroup / 2), levels, kGroup / 2);
       if (!store_scale(scale, scales, d, block) && !overflow) overflow = block;
     }
@@ -127,7 +126,8 @@ std::optional<std::uint64_t> search(std::span<const float> x, const Q4Importance
 }
 
 template <std::uint32_t kGroup>
-std::optional<std::uint64_t> round(std::span<const float> x, ScaleType scales, std::byte* quants, std::byte* d) {
+std::optional<std::uint64_t> round(std::span<const float> x, ScaleType scales, std::byte* quants,
+                                   std::byte* d) {
   const std::uint64_t n_blocks = x.size() / kGroup;
   std::optional<std::uint64_t> overflow;
   for (std::uint64_t b = 0; b < n_blocks; ++b) {

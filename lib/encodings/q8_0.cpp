@@ -32,7 +32,8 @@ void quantize_block(const float* x, float inverse, std::byte* quants) {
 }
 
 template <std::uint32_t kGroup>
-std::optional<std::uint64_t> encode(std::span<const float> x, ScaleType scales, std::byte* quants, std::byte* d) {
+std::optional<std::uint64_t> encode(std::span<const float> x, ScaleType scales, std::byte* quants,
+                                    std::byte* d) {
   const std::uint64_t n_blocks = x.size() / kGroup;
   std::optional<std::uint64_t> overflow;
   for (std::uint64_t b = 0; b < n_blocks; ++b) {

@@ -39,8 +39,11 @@ constexpr std::array kEncodings{
     EncodingInfo{Encoding::int4r16_g128, "int4r16_g128", 128, 64, true, kRowBlock},
 };
 constexpr std::array<DecodeRow, kEncodings.size()> kDecodeRow{
-    decode_row_f32, decode_row_f16, decode_row_bf16, decode_row_q8_0, decode_row_q4_0,
-    decode_row_int_group, decode_row_int_group, decode_row_int_group, decode_row_int_group, decode_row_int_group, decode_row_int_group, decode_row_int_group, decode_row_int_group, decode_row_int_group, decode_row_int_group, decode_row_int_group, decode_row_int_group, decode_row_int_group,
+    decode_row_f32,       decode_row_f16,       decode_row_bf16,      decode_row_q8_0,
+    decode_row_q4_0,      decode_row_int_group, decode_row_int_group, decode_row_int_group,
+    decode_row_int_group, decode_row_int_group, decode_row_int_group, decode_row_int_group,
+    decode_row_int_group, decode_row_int_group, decode_row_int_group, decode_row_int_group,
+    decode_row_int_group, decode_row_int_group,
 };
 
 }  // namespace

@@ -14,8 +14,8 @@ bool needs_expanding(Encoding encoding);
 /// Rows at a time that expand_rows() makes room for.
 inline constexpr std::uint64_t kExpandedRows = 8;
 
-/// Rows [row, row + n_rows) of such a matrix as Q8_0 with float32 scales, in memory that the next call on this
-/// thread overwrites. Exact: the integers stay, and each block of 32 has its group's scale.
+/// Rows [row, row + n_rows) of such a matrix as Q8_0 with float32 scales, in memory that the next call on
+/// this thread overwrites. Exact: the integers stay, and each block of 32 has its group's scale.
 ///
 /// @param n_rows  at most kExpandedRows
 kernels::WeightMatrix expand_rows(const TensorView& view, std::uint64_t row, std::uint64_t n_rows);

@@ -91,8 +91,8 @@ void multiply(ThreadPool& pool, const kernels::Table& table, Activations activat
                                               product.out + first, product.out_stride);
                             });
         } else {
-          multiply_matrix(weight_matrix(view), view.encoding, takes_q8(view, activations), from - base, to - base,
-                          product.out, product.out_stride);
+          multiply_matrix(weight_matrix(view), view.encoding, takes_q8(view, activations), from - base,
+                          to - base, product.out, product.out_stride);
         }
       }
       base += view.rows;

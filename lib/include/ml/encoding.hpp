@@ -17,8 +17,8 @@ enum class Encoding : std::uint8_t {
   bf16,
   q8_0,
   q4_0,
-  // Integers with a scale for each group of 32, 64 or 128 weights (mog(5), ENCODINGS). Two of them have names of
-  // their own: int8_g32 is q8_0, int4h_g32 is q4_0.
+  // Integers with a scale for each group of 32, 64 or 128 weights (mog(5), ENCODINGS). Two of them have names
+  // of their own: int8_g32 is q8_0, int4h_g32 is q4_0.
   int8_g64,
   int8_g128,
   int4_g32,
@@ -43,10 +43,10 @@ inline constexpr std::uint32_t kBlock = 32;
 /// What the registry knows about an encoding.
 struct EncodingInfo {
   Encoding encoding;
-  std::string_view name;        ///< "q8_0": as options and reports spell it
-  std::uint32_t block_weights;  ///< weights a block; columns must be a multiple of it
-  std::uint32_t block_bytes;    ///< bytes a block without its scale
-  bool quantized;               ///< has scales, and takes Q8 activations
+  std::string_view name;         ///< "q8_0": as options and reports spell it
+  std::uint32_t block_weights;   ///< weights a block; columns must be a multiple of it
+  std::uint32_t block_bytes;     ///< bytes a block without its scale
+  bool quantized;                ///< has scales, and takes Q8 activations
   std::uint32_t block_rows = 1;  ///< rows that are stored together; their number must be a multiple of it
 };
 
@@ -67,8 +67,8 @@ ML_API std::uint32_t scale_bytes(ScaleType type);
 /// A matrix (or, with rows = 1, a vector) where it lies: nothing is copied, data may be unaligned.
 ///
 /// Row r, column c of a plain encoding is element r * cols + c of `data`. A quantized matrix keeps its
-/// quants in `data` and its scales, one for each block of columns, row by row, in `scales`. Where the registry's
-/// block_rows is above 1, so many rows lie interleaved (mog(5), ENCODINGS).
+/// quants in `data` and its scales, one for each block of columns, row by row, in `scales`. Where the
+/// registry's block_rows is above 1, so many rows lie interleaved (mog(5), ENCODINGS).
 struct TensorView {
   Encoding encoding = Encoding::f32;
   ScaleType scale_type = ScaleType::none;
