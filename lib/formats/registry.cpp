@@ -4,6 +4,7 @@
 #include "formats/inspect.hpp"
 #include "formats/mlb.hpp"
 #include "formats/mlt.hpp"
+#include "formats/mog.hpp"
 #include "formats/safetensors.hpp"
 #include "util/bytes.hpp"
 #include "util/try.hpp"
@@ -42,7 +43,7 @@ constexpr std::array kFormats{
            [](Bytes b) {
              return starts_with(b, {"MOG\0", 4});
            },
-           nullptr, Status::unsupported, kNotYet, nullptr},
+           open_mog, {}, {}, inspect_mog},
     Format{"gguf", "a GGUF model", [](Bytes b) { return starts_with(b, "GGUF"); }, nullptr,
            Status::unsupported, kNotYet, nullptr},
     Format{"safetensors", "a bare safetensors file", looks_like_safetensors, nullptr, Status::unsupported,

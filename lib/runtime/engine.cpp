@@ -1,6 +1,7 @@
 #include "runtime/engine.hpp"
 
 #include "formats/imatrix.hpp"
+#include "runtime/expand.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
@@ -31,7 +32,9 @@ Result<SessionOptions> resolve_options(const ModelDesc& desc, SessionOptions opt
 Result<void> check_encodings(const Model& model) {
   for (const Tensor& tensor : model.tensors()) {
     const Encoding encoding = tensor.view.encoding;
-    if (!is_matrix(tensor.role) || static_cast<int>(encoding) < kernels::kEncodings) continue;
+    if (!is_matrix(tensor.role) || static_cast<int>(encoding) < kernels::kEncodings ||
+        needs_expanding(encoding))
+      continue;
     return Error{.status = Status::unsupported,
                  .message = fmt::format("encoding is {}, which this version reads but does not run",
                                         encoding_info(encoding).name),

@@ -1,5 +1,6 @@
 #include "runtime/operand.hpp"
 
+#include "runtime/expand.hpp"
 #include "util/try.hpp"
 
 #include <algorithm>
@@ -92,6 +93,16 @@ void multiply(ThreadPool& pool, const kernels::Table& table, Activations activat
     }
   }
 
+  const auto multiply_matrix = [&](const kernels::WeightMatrix& matrix, Encoding encoding, bool q8,
+                                   std::uint64_t row_begin, std::uint64_t row_end, float* out,
+                                   std::uint64_t out_stride, unsigned char* panel) {
+    const auto index = static_cast<std::size_t>(encoding);
+    if (q8) {
+      table.matmul_q8[index](matrix, x.quantized(), n_tokens, row_begin, row_end, out, out_stride, panel);
+    } else {
+      table.matmul_f32[index](matrix, x.row(0), x.stride(), n_tokens, row_begin, row_end, out, out_stride);
+    }
+  };
   const auto multiply_rows = [&](unsigned thread, std::uint64_t begin, std::uint64_t end) {
     std::uint64_t base = 0;
     for (const Product& product : products) {
@@ -99,14 +110,16 @@ void multiply(ThreadPool& pool, const kernels::Table& table, Activations activat
       const std::uint64_t from = std::max(begin, base);
       const std::uint64_t to = std::min(end, base + view.rows);
       if (from < to) {
-        const auto encoding = static_cast<std::size_t>(view.encoding);
-        const kernels::WeightMatrix matrix = weight_matrix(view);
-        if (takes_q8(view, activations)) {
-          table.matmul_q8[encoding](matrix, x.quantized(), n_tokens, from - base, to - base, product.out,
-                                    product.out_stride, scratch.of_thread(thread));
+        if (needs_expanding(view.encoding)) {
+          for_expanded_rows(view, from - base, to - base,
+                            [&](const kernels::WeightMatrix& rows, std::uint64_t n, std::uint64_t first) {
+                              multiply_matrix(rows, Encoding::q8_0, takes_q8(view, activations), 0, n,
+                                              product.out + first, product.out_stride,
+                                              scratch.of_thread(thread));
+                            });
         } else {
-          table.matmul_f32[encoding](matrix, x.row(0), x.stride(), n_tokens, from - base, to - base,
-                                     product.out, product.out_stride);
+          multiply_matrix(weight_matrix(view), view.encoding, takes_q8(view, activations), from - base,
+                          to - base, product.out, product.out_stride, scratch.of_thread(thread));
         }
       }
       base += view.rows;
