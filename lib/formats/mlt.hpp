@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,20 @@ class MltTokens {
   std::string_view bytes(std::uint32_t id) const {
     return std::string_view(text_).substr(ends_[id], ends_[id + 1] - ends_[id]);
   }
+
+  /// Copies the bytes of a token to `out` in blocks of 16 where that is possible: `out` has room for 16 more.
+  /// @return the end of the copy
+  char* copy(std::uint32_t id, char* out) const {
+    const std::uint64_t begin = ends_[id];
+    const std::uint64_t n = ends_[id + 1] - begin;
+    if (n <= 16 && text_.size() - begin >= 16) [[likely]] {
+      std::memcpy(out, text_.data() + begin, 16);
+    } else {
+      std::memcpy(out, text_.data() + begin, n);
+    }
+    return out + n;
+  }
+  std::uint64_t n_bytes(std::uint32_t id) const { return ends_[id + 1] - ends_[id]; }
 
   void reserve(std::size_t n_tokens, std::size_t n_bytes) {
     attrs_.reserve(n_tokens);
