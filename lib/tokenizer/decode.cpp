@@ -32,7 +32,7 @@ struct StreamDecoder::Impl {
         // A run of byte tokens that ends here and is ASCII is text like any other.
         for (std::size_t end = n; end < ids.size() && is_ascii_byte(spelled, ids[end]);) {
           while (end < ids.size() && is_ascii_byte(spelled, ids[end])) ++end;
-          if (end == ids.size() || is_byte(spelled, ids[end])) break;
+          if (end == ids.size() || !is_text(spelled, ids[end])) break;
           while (end < ids.size() && !is_byte(spelled, ids[end])) ++end;
           n = end;
         }
@@ -50,6 +50,10 @@ struct StreamDecoder::Impl {
   }
   static bool is_ascii_byte(const MltTokens& tokens, std::uint32_t id) {
     return is_byte(tokens, id) && static_cast<signed char>(tokens.bytes(id)[0]) >= 0;
+  }
+
+  static bool is_text(const MltTokens& tokens, std::uint32_t id) {
+    return id < tokens.size() && tokens.attr(id) != TokenAttr::byte && tokens.n_bytes(id) != 0;
   }
 
   // Ids past the vocabulary give nothing.
