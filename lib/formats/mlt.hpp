@@ -2,6 +2,9 @@
 
 #include <ml/tokenizer.hpp>
 
+#include "util/bytes.hpp"
+
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -35,6 +38,17 @@ class MltTokens {
   }
   std::uint64_t n_bytes(std::uint32_t id) const { return ends_[id + 1] - ends_[id]; }
 
+  /// @return whether the bytes of `merged` are those of `left` and `right` joined, none of them empty; ids
+  /// past the tokens are not
+  bool joins(std::uint32_t left, std::uint32_t right, std::uint32_t merged) const {
+    if (std::max({left, right, merged}) >= size()) return false;
+    const std::uint64_t n_left = n_bytes(left), n_right = n_bytes(right);
+    if (n_left == 0 || n_right == 0 || n_left + n_right != n_bytes(merged)) return false;
+    const char* const text = text_.data();
+    return same(text + ends_[merged], text + ends_[left], n_left) &&
+           same(text + ends_[merged] + n_left, text + ends_[right], n_right);
+  }
+
   void reserve(std::size_t n_tokens, std::size_t n_bytes) {
     attrs_.reserve(n_tokens);
     ends_.reserve(n_tokens + 1);
@@ -47,6 +61,13 @@ class MltTokens {
   }
 
  private:
+  bool same(const char* a, const char* b, std::uint64_t n) const {
+    const char* const limit = text_.data() + text_.size() - std::min<std::size_t>(8, text_.size());
+    if (n > 8 || a > limit || b > limit) return std::memcmp(a, b, n) == 0;
+    const std::uint64_t different = load_le<std::uint64_t>(a) ^ load_le<std::uint64_t>(b);
+    return different << (64 - 8 * n) == 0;
+  }
+
   std::string text_;
   std::vector<std::uint64_t> ends_ =
       std::vector<std::uint64_t>(1);  // [0], then the end of each token in text_
