@@ -272,5 +272,8 @@ inline Ints dot_signed(Bytes prepared, Bytes x, Ints acc) {
 // Tile of a panel product: groups of sixteen rows times tokens, in 16 registers.
 inline constexpr int kTileGroups = 1, kTileTokens = 3;
 
+// Tiles of attention: groups of sixteen keys, groups of sixteen dimensions, each times four queries.
+inline constexpr int kKeyGroups = 1, kDimGroups = 1;
+
 }  // namespace
 }  // namespace ml::kernels

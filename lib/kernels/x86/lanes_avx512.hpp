@@ -186,5 +186,8 @@ inline Ints dot_signed(Bytes prepared, Bytes x, Ints acc) { return dot_unsigned(
 // Tile of a panel product: groups of sixteen rows times tokens, in 32 registers.
 inline constexpr int kTileGroups = 2, kTileTokens = 6;
 
+// Tiles of attention: groups of sixteen keys, groups of sixteen dimensions, each times four queries.
+inline constexpr int kKeyGroups = 4, kDimGroups = 4;
+
 }  // namespace
 }  // namespace ml::kernels
