@@ -8,12 +8,11 @@
 //   kBlockBytes                          bytes of a block's quants
 //   arrange(quants, n, scratch)          the activations in the order in which load() gives weights
 //   load(load_quads)                     sixteen blocks; load_quads(i) gives 64 bytes from byte i
-//   dot<kR>(blocks, x, offsets, dots)    of some rows, their dots with sixteen arranged blocks of activations
+//   dot(blocks, x, offsets)              their dots with sixteen arranged blocks of activations
 //
 // and, for panels, what block_panels.hpp says.
 
 #include "kernels/table.hpp"
-#include "kernels/tile_sums.hpp"
 #include "kernels/vector_kernels.hpp"
 
 namespace ml::kernels {
@@ -27,70 +26,52 @@ inline Floats load_scales(const unsigned char* p, bool f16, std::uint64_t n) {
   return quads_to_floats(load_quads_n(p, n * sizeof(float)));
 }
 
-// kR rows times kN tokens; token t of the arranged quants is at quants + t * x.blocks * 32.
-template <class Encoding, int kR, int kN>
-inline void dot_some_rows(const WeightMatrix& w, const QuantizedActs& x, const std::int8_t* quants,
-                          std::uint64_t row, float* out, std::uint64_t out_stride) {
+// One row times kN tokens; token t of the arranged quants is at quants + t * x.blocks * 32.
+template <class Encoding, int kN>
+inline void dot_row(const WeightMatrix& w, const QuantizedActs& x, const std::int8_t* quants,
+                    std::uint64_t row, float* out, std::uint64_t out_stride) {
   const unsigned char* weights = w.data + row * w.row_bytes;
   const unsigned char* scales = w.scales + row * w.row_scale_bytes;
   const std::uint64_t scale_bytes = w.f16_scales ? 2 : 4;
   const std::uint64_t n_blocks = w.cols / kBlockWeights;
-  TileSums<kR, kN> sums;
-  sums.update([](int, int) { return set1(0.0f); });
-  const auto add_blocks = [&](std::uint64_t b, std::uint64_t n, auto load_quads_at) {
-    typename Encoding::Blocks blocks[kR];
-    Floats weight_scales[kR];
-#pragma GCC unroll 8
-    for (int r = 0; r < kR; ++r) {
-      const unsigned char* p = weights + r * w.row_bytes + b * Encoding::kBlockBytes;
-      blocks[r] = Encoding::load([&](std::uint64_t i) { return load_quads_at(p, i); });
-      weight_scales[r] = load_scales(scales + r * w.row_scale_bytes + b * scale_bytes, w.f16_scales, n);
-    }
-#pragma GCC unroll 8
+  Floats sums[kN];
+  for (auto& sum : sums) sum = set1(0.0f);
+  const auto add_blocks = [&](const auto& blocks, Floats weight_scales, std::uint64_t b) {
     for (int t = 0; t < kN; ++t) {
       const std::uint64_t first = static_cast<std::uint64_t>(t) * x.blocks + b;
-      Ints dots[kR];
-      Encoding::template dot<kR>(blocks, quants + first * kBlockWeights, x.offsets + first, dots);
-      const Floats act_scales = load(x.scales + first);
-#pragma GCC unroll 8
-      for (int r = 0; r < kR; ++r) {
-        sums.group[r][t] = fma(to_floats(dots[r]), mul(weight_scales[r], act_scales), sums.group[r][t]);
-      }
+      const Ints dots = Encoding::dot(blocks, quants + first * kBlockWeights, x.offsets + first);
+      sums[t] = fma(to_floats(dots), mul(weight_scales, load(x.scales + first)), sums[t]);
     }
   };
   std::uint64_t b = 0;
   for (; b + kLanes <= n_blocks; b += kLanes) {
-#pragma GCC unroll 8
-    for (int r = 0; r < kR; ++r) {
-      const unsigned char* ahead = weights + r * w.row_bytes + b * Encoding::kBlockBytes + kPrefetchBytes;
-#pragma GCC unroll 8
-      for (std::uint64_t i = 0; i < kLanes * Encoding::kBlockBytes; i += 64) __builtin_prefetch(ahead + i);
+    const unsigned char* p = weights + b * Encoding::kBlockBytes;
+    for (std::uint64_t i = 0; i < kLanes * Encoding::kBlockBytes; i += 64) {
+      __builtin_prefetch(p + kPrefetchBytes + i);
     }
-    add_blocks(b, kLanes, [](const unsigned char* p, std::uint64_t i) { return load_quads(p + i); });
+    add_blocks(Encoding::load([&](std::uint64_t i) { return load_quads(p + i); }),
+               load_scales(scales + b * scale_bytes, w.f16_scales, kLanes), b);
   }
   if (b < n_blocks) {
+    const unsigned char* p = weights + b * Encoding::kBlockBytes;
     const std::uint64_t n_bytes = (n_blocks - b) * Encoding::kBlockBytes;
-    add_blocks(b, n_blocks - b, [&](const unsigned char* p, std::uint64_t i) {
+    const auto load_rest = [&](std::uint64_t i) {
       const std::uint64_t left = n_bytes > i ? n_bytes - i : 0;
       return load_quads_n(p + (left > 0 ? i : 0), left < 64 ? left : 64);
-    });
+    };
+    add_blocks(Encoding::load(load_rest), load_scales(scales + b * scale_bytes, w.f16_scales, n_blocks - b),
+               b);
   }
-  for (int t = 0; t < kN; ++t) {
-    for (int r = 0; r < kR; ++r) {
-      out[static_cast<std::uint64_t>(t) * out_stride + row + r] = fold_add(sums.group[r][t]);
-    }
-  }
+  for (int t = 0; t < kN; ++t) out[static_cast<std::uint64_t>(t) * out_stride + row] = fold_add(sums[t]);
 }
 
 template <class Encoding, int kN>
 inline void dot_rows(const WeightMatrix& w, const QuantizedActs& x, std::uint64_t row_begin,
                      std::uint64_t row_end, float* out, std::uint64_t out_stride, unsigned char* scratch) {
   const std::int8_t* quants = Encoding::arrange(x.quants, kN * x.blocks * kBlockWeights, scratch);
-  std::uint64_t row = row_begin;
-  for (; row + kMatvecRows <= row_end; row += kMatvecRows) {
-    dot_some_rows<Encoding, kMatvecRows, kN>(w, x, quants, row, out, out_stride);
+  for (std::uint64_t row = row_begin; row < row_end; ++row) {
+    dot_row<Encoding, kN>(w, x, quants, row, out, out_stride);
   }
-  for (; row < row_end; ++row) dot_some_rows<Encoding, 1, kN>(w, x, quants, row, out, out_stride);
 }
 
 }  // namespace

@@ -34,28 +34,20 @@ struct WeightsQ4 {
     Blocks blocks;
 #pragma GCC unroll 8
     for (int i = 0; i < 4; ++i) {
-      const Bytes packed = shared(load_quads(64 * i));
+      const Bytes packed = load_quads(64 * i);
       blocks.low[i] = low_nibbles(packed);
       blocks.high[i] = high_nibbles(packed);
     }
     return blocks;
   }
-  template <int kR>
-  static void dot(const Blocks* blocks, const std::int8_t* x, const std::int32_t* offsets, Ints* dots) {
-    Ints partial[kR][4];
+  static Ints dot(const Blocks& blocks, const std::int8_t* x, const std::int32_t* offsets) {
+    Ints partial[4];
 #pragma GCC unroll 8
     for (int i = 0; i < 4; ++i) {
-      const Bytes first = load_shared(x + 128 * i);
-      const Bytes second = load_shared(x + 128 * i + 64);
-#pragma GCC unroll 8
-      for (int r = 0; r < kR; ++r) {
-        const Ints low = dot_unsigned(blocks[r].low[i], first, set1(std::int32_t{0}));
-        partial[r][i] = dot_unsigned(blocks[r].high[i], second, low);
-      }
+      const Ints low = dot_unsigned(blocks.low[i], load_quads(x + 128 * i), set1(std::int32_t{0}));
+      partial[i] = dot_unsigned(blocks.high[i], load_quads(x + 128 * i + 64), low);
     }
-    const Ints offset = shift_right<4>(kernels::load(offsets));
-#pragma GCC unroll 8
-    for (int r = 0; r < kR; ++r) dots[r] = add(reduce_fours(partial[r]), offset);
+    return add(reduce_fours(partial), shift_right<4>(kernels::load(offsets)));
   }
 
   static void pack(const unsigned char* const* rows, std::uint64_t block, Bytes* quads) {

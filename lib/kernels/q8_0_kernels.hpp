@@ -25,20 +25,14 @@ struct WeightsQ8 {
     for (int i = 0; i < 8; ++i) blocks.pairs[i] = prepare_signed(load_quads(64 * i));
     return blocks;
   }
-  template <int kR>
-  static void dot(const Blocks* blocks, const std::int8_t* x, const std::int32_t* offsets, Ints* dots) {
-    Ints partial[kR][8];
+  static Ints dot(const Blocks& blocks, const std::int8_t* x, const std::int32_t* offsets) {
+    Ints partial[8];
 #pragma GCC unroll 8
     for (int i = 0; i < 8; ++i) {
-      const Bytes acts = load_shared(x + 64 * i);
-#pragma GCC unroll 8
-      for (int r = 0; r < kR; ++r) {
-        partial[r][i] = dot_signed(blocks[r].pairs[i], acts, set1(std::int32_t{0}));
-      }
+      partial[i] = dot_signed(blocks.pairs[i], kernels::load_quads(x + 64 * i), set1(std::int32_t{0}));
     }
-    const Ints offset = kBiased ? kernels::load(offsets) : set1(std::int32_t{0});
-#pragma GCC unroll 8
-    for (int r = 0; r < kR; ++r) dots[r] = add(reduce_eights(partial[r]), offset);
+    const Ints dots = reduce_eights(partial);
+    return kBiased ? add(dots, kernels::load(offsets)) : dots;
   }
 
   static void pack(const unsigned char* const* rows, std::uint64_t block, Bytes* quads) {

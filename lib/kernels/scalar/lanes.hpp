@@ -201,8 +201,6 @@ inline Bytes load_quads_n(const void* p, std::uint64_t n) {
   std::memcpy(a.byte, p, n);
   return a;
 }
-inline Bytes shared(Bytes a) { return a; }
-inline Bytes load_shared(const void* p) { return load_quads(p); }
 inline void store_quads(void* p, Bytes a) { std::memcpy(p, a.byte, sizeof a.byte); }
 inline Bytes broadcast_quad(const void* p) {
   const auto* quad = static_cast<const unsigned char*>(p);
@@ -275,9 +273,6 @@ inline Ints dot_signed(Bytes prepared, Bytes x, Ints acc) {
 
 // Tile of a panel product: groups of sixteen rows times tokens.
 inline constexpr int kTileGroups = 1, kTileTokens = 3;
-
-// Rows of quantized weights that meet a token together.
-inline constexpr int kMatvecRows = 1;
 
 // Rows of float weights that a tile of four tokens takes.
 inline constexpr int kFloatRows = 1;

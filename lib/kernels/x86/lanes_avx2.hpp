@@ -165,8 +165,6 @@ inline Bytes load_quads_n(const void* p, std::uint64_t n) {
   std::memcpy(bytes, p, n);
   return load_quads(bytes);
 }
-inline Bytes shared(Bytes a) { return a; }
-inline Bytes load_shared(const void* p) { return load_quads(p); }
 inline void store_quads(void* p, Bytes a) {
   _mm256_storeu_si256(static_cast<__m256i*>(p), a.low);
   _mm256_storeu_si256(static_cast<__m256i*>(p) + 1, a.high);
@@ -280,9 +278,6 @@ inline Ints dot_signed(Bytes prepared, Bytes x, Ints acc) {
 
 // Tile of a panel product: groups of sixteen rows times tokens, in 16 registers.
 inline constexpr int kTileGroups = 1, kTileTokens = 3;
-
-// Rows of quantized weights that meet a token together.
-inline constexpr int kMatvecRows = 1;
 
 // Rows of float weights that a tile of four tokens takes.
 inline constexpr int kFloatRows = 1;

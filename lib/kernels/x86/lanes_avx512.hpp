@@ -113,12 +113,6 @@ inline Bytes load_quads(const void* p) { return {_mm512_loadu_si512(p)}; }
 inline Bytes load_quads_n(const void* p, std::uint64_t n) {
   return {_mm512_maskz_loadu_epi8(n == 0 ? 0 : ~0ull >> (64 - n), p)};
 }
-// A value with several uses, to stay in a register: GCC would read memory once for each.
-inline Bytes shared(Bytes a) {
-  __asm__("" : "+v"(a.v));
-  return a;
-}
-inline Bytes load_shared(const void* p) { return shared(load_quads(p)); }
 inline void store_quads(void* p, Bytes a) { _mm512_storeu_si512(p, a.v); }
 inline Bytes broadcast_quad(const void* p) {
   std::int32_t quad;
@@ -195,9 +189,6 @@ inline Ints dot_signed(Bytes prepared, Bytes x, Ints acc) { return dot_unsigned(
 
 // Tile of a panel product: groups of sixteen rows times tokens, in 32 registers.
 inline constexpr int kTileGroups = 2, kTileTokens = 6;
-
-// Rows of quantized weights that meet a token together.
-inline constexpr int kMatvecRows = 2;
 
 // Rows of float weights that a tile of four tokens takes.
 inline constexpr int kFloatRows = 4;
