@@ -1,6 +1,7 @@
 #include <ml/encoding.hpp>
 
 #include "encodings/affine.hpp"
+#include "encodings/int_group.hpp"
 #include "encodings/plain.hpp"
 #include "encodings/q4_0.hpp"
 #include "encodings/q8_0.hpp"
@@ -25,13 +26,26 @@ constexpr std::array kEncodings{
     EncodingInfo{Encoding::bf16, "bf16", 1, 2, false},
     EncodingInfo{Encoding::q8_0, "q8_0", kBlock, kBlock, true},
     EncodingInfo{Encoding::q4_0, "q4_0", kBlock, kBlock / 2, true},
-    EncodingInfo{Encoding::q8g64, "q8g64", 64, 64, true, 2, 2},
-    EncodingInfo{Encoding::q4g64, "q4g64", 64, 32, true, 2, 2},
-    EncodingInfo{Encoding::q4g32, "q4g32", 32, 16, true, 2, 2},
+    EncodingInfo{Encoding::q8g64, "q8g64", 64, 64, true, 1, 2, 2},
+    EncodingInfo{Encoding::q4g64, "q4g64", 64, 32, true, 1, 2, 2},
+    EncodingInfo{Encoding::q4g32, "q4g32", 32, 16, true, 1, 2, 2},
     // Two blocks of seeds at a time: their exponent codes share a byte.
-    EncodingInfo{Encoding::seed4p4, "seed4p4", 16, 4, true, 1, 0, 4, true},
-    EncodingInfo{Encoding::seed4, "seed4", 8, 2, true, 0, 0, 2, true},
-    EncodingInfo{Encoding::seed6p8, "seed6p8", 16, 8, true, 1, 0, 4, true},
+    EncodingInfo{Encoding::seed4p4, "seed4p4", 16, 4, true, 1, 1, 0, 4, true},
+    EncodingInfo{Encoding::seed4, "seed4", 8, 2, true, 1, 0, 0, 2, true},
+    EncodingInfo{Encoding::seed6p8, "seed6p8", 16, 8, true, 1, 1, 0, 4, true},
+    EncodingInfo{Encoding::int8_g64, "int8_g64", 64, 64, true},
+    EncodingInfo{Encoding::int8_g128, "int8_g128", 128, 128, true},
+    EncodingInfo{Encoding::int4_g32, "int4_g32", 32, 16, true},
+    EncodingInfo{Encoding::int4_g64, "int4_g64", 64, 32, true},
+    EncodingInfo{Encoding::int4_g128, "int4_g128", 128, 64, true},
+    EncodingInfo{Encoding::int4h_g64, "int4h_g64", 64, 32, true},
+    EncodingInfo{Encoding::int4h_g128, "int4h_g128", 128, 64, true},
+    EncodingInfo{Encoding::int8r16_g32, "int8r16_g32", 32, 32, true, kRowBlock},
+    EncodingInfo{Encoding::int8r16_g64, "int8r16_g64", 64, 64, true, kRowBlock},
+    EncodingInfo{Encoding::int8r16_g128, "int8r16_g128", 128, 128, true, kRowBlock},
+    EncodingInfo{Encoding::int4r16_g32, "int4r16_g32", 32, 16, true, kRowBlock},
+    EncodingInfo{Encoding::int4r16_g64, "int4r16_g64", 64, 32, true, kRowBlock},
+    EncodingInfo{Encoding::int4r16_g128, "int4r16_g128", 128, 64, true, kRowBlock},
 };
 
 struct Decoders {
@@ -50,10 +64,23 @@ constexpr std::array<Decoders, kEncodings.size()> kDecoders{{
     {decode_row_seed4p4<true>, decode_row_seed4p4<false>},
     {decode_row_seed4<true>, decode_row_seed4<false>},
     {decode_row_seed6p8<true>, decode_row_seed6p8<false>},
+    {decode_row_int_group, decode_row_int_group},
+    {decode_row_int_group, decode_row_int_group},
+    {decode_row_int_group, decode_row_int_group},
+    {decode_row_int_group, decode_row_int_group},
+    {decode_row_int_group, decode_row_int_group},
+    {decode_row_int_group, decode_row_int_group},
+    {decode_row_int_group, decode_row_int_group},
+    {decode_row_int_group, decode_row_int_group},
+    {decode_row_int_group, decode_row_int_group},
+    {decode_row_int_group, decode_row_int_group},
+    {decode_row_int_group, decode_row_int_group},
+    {decode_row_int_group, decode_row_int_group},
+    {decode_row_int_group, decode_row_int_group},
 }};
 
-std::span<const std::byte> rows_of(std::span<const std::byte> bytes, std::uint64_t row_bytes, std::uint64_t first,
-                                   std::uint64_t n) {
+std::span<const std::byte> rows_of(std::span<const std::byte> bytes, std::uint64_t row_bytes,
+                                   std::uint64_t first, std::uint64_t n) {
   return bytes.subspan(first * row_bytes, n * row_bytes);
 }
 

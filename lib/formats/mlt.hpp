@@ -2,6 +2,8 @@
 
 #include <ml/tokenizer.hpp>
 
+#include "util/bytes.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -11,12 +13,26 @@
 
 namespace ml {
 
-/// The tokens of a .mlt: attributes and bytes, all bytes in one string.
+/// The tokens of a tokenizer: attributes and bytes, all bytes in one string. They are its own, or lie in the
+/// tokenizer section of a .mog (mog(5), TOKENIZER) that outlives it.
 class MltTokens {
  public:
-  std::uint32_t size() const { return static_cast<std::uint32_t>(attrs_.size()); }
-  TokenAttr attr(std::uint32_t id) const { return attrs_[id]; }
+  MltTokens() = default;
+  /// @param starts  u32 of each token and of the end, little-endian; in order, none above the text's size
+  MltTokens(std::span<const std::byte> starts, std::span<const std::byte> attrs, std::string_view text)
+      : starts_(starts.data()), mapped_attrs_(attrs), mapped_text_(text) {}
+
+  std::uint32_t size() const {
+    return static_cast<std::uint32_t>(starts_ != nullptr ? mapped_attrs_.size() : attrs_.size());
+  }
+  TokenAttr attr(std::uint32_t id) const {
+    return starts_ != nullptr ? static_cast<TokenAttr>(mapped_attrs_[id]) : attrs_[id];
+  }
   std::string_view bytes(std::uint32_t id) const {
+    if (starts_ != nullptr) {
+      const std::uint32_t begin = load_le<std::uint32_t>(starts_ + 4 * std::size_t(id));
+      return mapped_text_.substr(begin, load_le<std::uint32_t>(starts_ + 4 * std::size_t(id) + 4) - begin);
+    }
     return std::string_view(text_).substr(ends_[id], ends_[id + 1] - ends_[id]);
   }
 
@@ -36,6 +52,9 @@ class MltTokens {
   std::vector<std::uint64_t> ends_ =
       std::vector<std::uint64_t>(1);  // [0], then the end of each token in text_
   std::vector<TokenAttr> attrs_;
+  const std::byte* starts_ = nullptr;  // not null: the tokens are not our own
+  std::span<const std::byte> mapped_attrs_;
+  std::string_view mapped_text_;
 };
 
 struct MltMerge {
