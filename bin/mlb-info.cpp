@@ -25,7 +25,8 @@ void show(cli::Tool& tool, const std::string& path, const Wanted& wanted, bool s
     mlb_info::print_text(tool, path, *report, details, wanted);
   }
   tool.flush();  // so that the answer stands before the messages about it
-  for (const ml::Error& warning : report->warnings) strict ? tool.fail(warning) : tool.note(ml::describe(warning));
+  for (const ml::Error& warning : report->warnings)
+    strict ? tool.fail(warning) : tool.note(ml::describe(warning));
   for (const ml::Error& defect : report->defects) tool.fail(defect);
 }
 

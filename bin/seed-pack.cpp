@@ -18,6 +18,7 @@ struct Arguments {
   std::string encoding = "seed4p4";
   std::vector<std::string> rules;
   std::string mla;
+  std::string imatrix;
   std::string shard_size = "4.5G";
   std::string loader;
   std::string work;
@@ -30,7 +31,9 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("FOLDER", arguments.input, "A checkpoint folder, or a single .safetensors file")
       ->type_name("FOLDER")
       ->required();
-  app.add_option("-o,--output", arguments.output, "The folder (or file) to write")->type_name("FOLDER")->required();
+  app.add_option("-o,--output", arguments.output, "The folder (or file) to write")
+      ->type_name("FOLDER")
+      ->required();
   app.add_option("--encoding", arguments.encoding, "Encoding of the matrices called *.weight")
       ->check(CLI::IsMember(kEncodings, CLI::ignore_case))
       ->capture_default_str();
@@ -40,10 +43,15 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--mla", arguments.mla, "Encoding of the tensors of latent attention")
       ->check(CLI::IsMember(kEncodings, CLI::ignore_case));
-  app.add_option("--shard-size", arguments.shard_size, "Largest shard in bytes; K, M and G are powers of 1000")
+  app.add_option("--imatrix", arguments.imatrix,
+                 "An MLI1 importance matrix of the model: the seed search weighs errors by it")
+      ->type_name("FILE");
+  app.add_option("--shard-size", arguments.shard_size,
+                 "Largest shard in bytes; K, M and G are powers of 1000")
       ->type_name("SIZE")
       ->capture_default_str();
-  app.add_option("--loader", arguments.loader, "A Python file to copy and to name as model_file in config.json")
+  app.add_option("--loader", arguments.loader,
+                 "A Python file to copy and to name as model_file in config.json")
       ->type_name("FILE");
   app.add_option("--work", arguments.work,
                  "Keep searched tensors in this folder, so that another try takes them from there")
@@ -68,13 +76,28 @@ std::uint64_t parse_size(const std::string& text) {
   return bytes >= 1 && bytes < 1e18 ? static_cast<std::uint64_t>(bytes) : 0;
 }
 
+// @return false after a failure
+bool take_importance(cli::Tool& tool, const Arguments& arguments, ml::PackOptions& options) {
+  if (arguments.imatrix.empty()) return true;
+  const auto imatrix = ml::open_imatrix(arguments.imatrix);
+  if (!imatrix) return tool.fail(ml::with_path(imatrix.error(), arguments.imatrix)), false;
+  const auto model = ml::Model::open(arguments.input);
+  if (!model) return tool.fail(ml::with_path(model.error(), arguments.input)), false;
+  auto importance = ml::column_importance(*imatrix, *model);
+  if (!importance) return tool.fail(ml::with_path(importance.error(), arguments.imatrix)), false;
+  options.importance = *std::move(importance);
+  return true;
+}
+
 // @return false after a usage error
 bool take_rules(cli::Tool& tool, const Arguments& arguments, ml::PackOptions& options) {
   for (const std::string& rule : arguments.rules) {
     const std::size_t equals = rule.rfind('=');
-    const auto encoding = equals == rule.npos ? std::nullopt : ml::find_pack_encoding(rule.substr(equals + 1));
+    const auto encoding =
+        equals == rule.npos ? std::nullopt : ml::find_pack_encoding(rule.substr(equals + 1));
     if (!encoding || equals == 0) {
-      tool.fail_usage(fmt::format("--rule: '{}' must be GLOB=ENC with ENC one of {}", rule, fmt::join(kEncodings, " ")));
+      tool.fail_usage(
+          fmt::format("--rule: '{}' must be GLOB=ENC with ENC one of {}", rule, fmt::join(kEncodings, " ")));
       return false;
     }
     options.rules.push_back({rule.substr(0, equals), *encoding});
@@ -83,23 +106,21 @@ bool take_rules(cli::Tool& tool, const Arguments& arguments, ml::PackOptions& op
 }
 
 nlohmann::ordered_json to_json(const Arguments& arguments, const ml::PackReport& report) {
-  nlohmann::ordered_json json{{"input", arguments.input},
-                              {"output", arguments.output},
-                              {"dry_run", arguments.dry_run},
-                              {"bytes", report.n_bytes},
-                              {"n_weights", report.n_weights},
-                              {"bits_per_weight", report.bits_per_weight},
+  nlohmann::ordered_json json{{"input", arguments.input},      {"output", arguments.output},
+                              {"dry_run", arguments.dry_run},  {"bytes", report.n_bytes},
+                              {"n_weights", report.n_weights}, {"bits_per_weight", report.bits_per_weight},
                               {"files", report.files}};
   if (!arguments.dry_run) json["seconds"] = report.seconds;
   nlohmann::ordered_json tensors = nlohmann::json::array();
   for (const ml::PackedTensor& tensor : report.tensors) {
-    nlohmann::ordered_json row{{"name", tensor.name},
-                               {"source_encoding", tensor.source_encoding},
-                               {"encoding", tensor.encoding},
-                               {"shape", tensor.shape},
-                               {"bytes", tensor.n_bytes},
-                               {"copied", tensor.copied},
-                               {"kept", tensor.kept.empty() ? nlohmann::json() : nlohmann::json(tensor.kept)}};
+    nlohmann::ordered_json row{
+        {"name", tensor.name},
+        {"source_encoding", tensor.source_encoding},
+        {"encoding", tensor.encoding},
+        {"shape", tensor.shape},
+        {"bytes", tensor.n_bytes},
+        {"copied", tensor.copied},
+        {"kept", tensor.kept.empty() ? nlohmann::json() : nlohmann::json(tensor.kept)}};
     if (!arguments.dry_run) {
       row["relative_error"] = tensor.relative_error;
       row["seconds"] = tensor.seconds;
@@ -142,6 +163,7 @@ void pack(cli::Tool& tool, const Arguments& arguments) {
   if (!take_rules(tool, arguments, options)) return;
   if (options.shard_bytes == 0)
     return tool.fail_usage(fmt::format("--shard-size: '{}' is no size", arguments.shard_size));
+  if (!take_importance(tool, arguments, options)) return;
   const auto plan = ml::plan_pack(arguments.input, arguments.output, options);
   if (!plan) return tool.fail(ml::with_path(plan.error(), arguments.input));
   note_plan(tool, *plan);
@@ -153,8 +175,8 @@ void pack(cli::Tool& tool, const Arguments& arguments) {
     return ml::pack_model(arguments.input, arguments.output, options);
   }();
   if (!report) return tool.fail(ml::with_path(report.error(), arguments.input));
-  tool.note(fmt::format("{}: {}, {:.2f} bits a weight, {:.2f} s", arguments.output, cli::human_size(report->n_bytes),
-                        report->bits_per_weight, report->seconds));
+  tool.note(fmt::format("{}: {}, {:.2f} bits a weight, {:.2f} s", arguments.output,
+                        cli::human_size(report->n_bytes), report->bits_per_weight, report->seconds));
   if (arguments.json) tool.print(cli::json_line(to_json(arguments, *report)));
 }
 

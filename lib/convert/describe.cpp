@@ -54,7 +54,8 @@ Result<void> refuse_quantized(const Config& config) {
 Result<void> refuse_latent(const Config& config) {
   ML_TRY(const std::vector<std::uint32_t> ranks, config.counts("mla_ranks"));
   if (std::all_of(ranks.begin(), ranks.end(), [](std::uint32_t rank) { return rank == 0; })) return {};
-  return config.wrong("mla_ranks", "0 for every layer: this version has no latent attention", Status::unsupported);
+  return config.wrong("mla_ranks", "0 for every layer: this version has no latent attention",
+                      Status::unsupported);
 }
 
 Result<ModelDesc> describe(const Config& config, const Family& family) {

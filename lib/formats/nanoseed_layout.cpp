@@ -39,11 +39,13 @@ std::vector<LayoutEntry> encoded_entries(const LayoutTensor& tensor, std::uint32
   const std::uint64_t cols = tensor.shape.back();
   std::vector<LayoutEntry> entries;
   const auto add = [&](std::string name, std::string_view dtype, Shape64 shape, EntryPart part) {
-    entries.push_back({.name = std::move(name), .dtype = dtype, .shape = std::move(shape), .tensor = index, .part = part});
+    entries.push_back(
+        {.name = std::move(name), .dtype = dtype, .shape = std::move(shape), .tensor = index, .part = part});
   };
   if (info.seed_bytes == 0) {
     const Shape64 groups = with_cols(tensor.shape, cols / info.block_weights);
-    add(tensor.name, "U32", with_cols(tensor.shape, cols / info.block_weights * info.block_bytes / 4), EntryPart::data);
+    add(tensor.name, "U32", with_cols(tensor.shape, cols / info.block_weights * info.block_bytes / 4),
+        EntryPart::data);
     add(base + ".scales", "BF16", groups, EntryPart::scales);
     add(base + ".biases", "BF16", groups, EntryPart::biases);
     return entries;
@@ -69,7 +71,8 @@ Result<std::vector<LayoutEntry>> entries_of(const LayoutTensor& tensor, std::uin
     Checked bits = find_safetensors_dtype(entry.dtype)->bits;
     for (const std::uint64_t dim : entry.shape) bits = bits * dim;
     if (!bits.get())
-      return Error{.status = Status::shape, .message = "size overflows 64 bits", .tensor = show_name(entry.name)};
+      return Error{
+          .status = Status::shape, .message = "size overflows 64 bits", .tensor = show_name(entry.name)};
     entry.n_bytes = *bits.get() / 8;
   }
   return entries;
@@ -94,8 +97,9 @@ void finish(LayoutShard& shard, std::span<const std::pair<std::string, std::stri
   for (const auto& [key, value] : metadata) text += fmt::format(", {}: {}", quoted(key), quoted(value));
   text += '}';
   for (const LayoutEntry& entry : shard.entries) {
-    text += fmt::format(R"(, {}: {{"dtype": "{}", "shape": [{}], "data_offsets": [{}, {}]}})", quoted(entry.name),
-                        entry.dtype, fmt::join(entry.shape, ", "), entry.offset, entry.offset + entry.n_bytes);
+    text +=
+        fmt::format(R"(, {}: {{"dtype": "{}", "shape": [{}], "data_offsets": [{}, {}]}})", quoted(entry.name),
+                    entry.dtype, fmt::join(entry.shape, ", "), entry.offset, entry.offset + entry.n_bytes);
   }
   text += '}';
   const std::uint64_t header = (8 + text.size() + kPage - 1) / kPage * kPage;
@@ -108,8 +112,8 @@ void finish(LayoutShard& shard, std::span<const std::pair<std::string, std::stri
 }
 
 std::string index_text(const Layout& layout) {
-  std::string text = fmt::format("{{\n  \"metadata\": {{\n    \"total_size\": {}\n  }},\n  \"weight_map\": {{",
-                                 layout.n_entry_bytes);
+  std::string text = fmt::format(
+      "{{\n  \"metadata\": {{\n    \"total_size\": {}\n  }},\n  \"weight_map\": {{", layout.n_entry_bytes);
   bool first = true;
   for (const LayoutShard& shard : layout.shards) {
     for (const LayoutEntry& entry : shard.entries) {
@@ -142,7 +146,8 @@ Result<Layout> lay_out(std::span<const LayoutTensor> tensors, std::uint64_t limi
   }
   for (std::size_t i = 0; i < layout.shards.size(); ++i) {
     LayoutShard& shard = layout.shards[i];
-    shard.name = limit == 0 ? single : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, layout.shards.size());
+    shard.name =
+        limit == 0 ? single : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, layout.shards.size());
     finish(shard, metadata);
   }
   layout.index = index_text(layout);

@@ -5,7 +5,8 @@
 //   header   u64 length, JSON, spaces: 8 + length is a multiple of 16384
 //   data     first the entries whose size is a multiple of 16384, then the others, each group in the order of
 //            tensors and of their entries; no padding
-//   split    tensors in order, all entries of one in one shard; a new shard begins where the limit would be passed
+//   split    tensors in order, all entries of one in one shard; a new shard begins where the limit would be
+//   passed
 
 #include <ml/encoding.hpp>
 #include <ml/status.hpp>
@@ -19,8 +20,8 @@
 
 namespace ml {
 
-/// One tensor to write. Encoded ones have slices, rows and cols as shape: the slices only where there are more
-/// than one.
+/// One tensor to write. Encoded ones have slices, rows and cols as shape: the slices only where there are
+/// more than one.
 struct LayoutTensor {
   std::string name;
   std::string dtype = {};  ///< of a single entry; empty: encoded

@@ -34,14 +34,15 @@ Result<PackWork> PackWork::open(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
-    return Error{.status = Status::io, .message = "cannot make the folder", .path = folder, .os_errno = error.value()};
+    return Error{
+        .status = Status::io, .message = "cannot make the folder", .path = folder, .os_errno = error.value()};
   return PackWork(folder);
 }
 
 std::string PackWork::path_of(Encoding encoding, const MatrixSource& source) const {
   Hasher hasher;
-  const std::string what = fmt::format("{} {} {} {} {}", kVersion, encoding_info(encoding).name, source.slices,
-                                       source.rows, source.cols);
+  const std::string what = fmt::format("{} {} {} {} {}", kVersion, encoding_info(encoding).name,
+                                       source.slices, source.rows, source.cols);
   hasher.update(std::as_bytes(std::span(what)));
   hasher.update(source.bf16);
   hasher.update(std::as_bytes(source.importance));
@@ -64,12 +65,14 @@ std::optional<EncodedMatrix> PackWork::load(Encoding encoding, const MatrixSourc
   const std::uint64_t n_blocks = source.slices * source.rows * source.cols / info.block_weights;
   const bool fits = matrix.data.size() == n_blocks * info.block_bytes &&
                     matrix.scales.size() == n_blocks * info.scale_bytes &&
-                    matrix.seeds.size() == n_blocks * info.seed_bytes && matrix.biases.size() == 4 * source.slices;
+                    matrix.seeds.size() == n_blocks * info.seed_bytes &&
+                    matrix.biases.size() == 4 * source.slices;
   if (!fits) return {};
   return matrix;
 }
 
-Result<void> PackWork::keep(Encoding encoding, const MatrixSource& source, const EncodedMatrix& matrix) const {
+Result<void> PackWork::keep(Encoding encoding, const MatrixSource& source,
+                            const EncodedMatrix& matrix) const {
   if (folder_.empty()) return {};
   std::vector<SafetensorsSource> entries;
   for (const Field& field : kFields) {

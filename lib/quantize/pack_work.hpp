@@ -9,8 +9,8 @@
 
 namespace ml {
 
-/// A folder that keeps searched matrices, so that a job that was cut off does not search them again. A file for
-/// each, named after a hash of the weights, the importance and the encoding.
+/// A folder that keeps searched matrices, so that a job that was cut off does not search them again. A file
+/// for each, named after a hash of the weights, the importance and the encoding.
 class PackWork {
  public:
   /// @param folder  empty: keeps nothing

@@ -20,7 +20,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 class Packer {
  public:
@@ -89,7 +91,8 @@ class Packer {
   Result<void> encode_tensor(const CheckpointTensor& source, const LayoutTensor& tensor,
                              std::span<const LayoutEntry> entries, PackedTensor& row) {
     const TensorView& view = *source.view;
-    const std::vector<std::byte> rounded = view.encoding == Encoding::bf16 ? std::vector<std::byte>() : to_bf16(view);
+    const std::vector<std::byte> rounded =
+        view.encoding == Encoding::bf16 ? std::vector<std::byte>() : to_bf16(view);
     const Encoding encoding = tensor.dtype.empty() ? tensor.encoding : Encoding::bf16;
     MatrixSource matrix{.rows = view.rows, .cols = view.cols, .bf16 = rounded.empty() ? view.data : rounded};
     if (source.shape.size() == 3) {
@@ -188,7 +191,8 @@ Result<PackReport> pack(const std::string& input, const std::string& output, con
 
 }  // namespace
 
-Result<PackReport> pack_model(const std::string& input, const std::string& output, const PackOptions& options) {
+Result<PackReport> pack_model(const std::string& input, const std::string& output,
+                              const PackOptions& options) {
   try {
     return pack(input, output, options);
   } catch (const std::bad_alloc&) {

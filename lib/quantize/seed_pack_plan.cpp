@@ -23,8 +23,9 @@ constexpr std::string_view kLatent = ".self_attn.mla.";
 constexpr std::array<std::string_view, 3> kRouters{".mlp.gate.weight", ".v_router.weight",
                                                    ".mlp.shared_expert_gate.weight"};
 // Beside the shards, where the input has them.
-constexpr std::array<std::string_view, 5> kCopied{"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
-                                                  "chat_template.jinja", "generation_config.json"};
+constexpr std::array<std::string_view, 5> kCopied{"tokenizer.json", "tokenizer_config.json",
+                                                  "special_tokens_map.json", "chat_template.jinja",
+                                                  "generation_config.json"};
 constexpr std::string_view kLoaderPart = "nanoseedlm_seeds.py";
 
 struct ShortName {
@@ -98,8 +99,9 @@ class Chooser {
   Result<void> check_rules() const {
     for (std::size_t i = 0; i < used_.size(); ++i) {
       if (used_[i]) continue;
-      return Error{.status = Status::arg,
-                   .message = fmt::format("no tensor's name fits the rule \"{}\"", options_.rules[i].pattern)};
+      return Error{
+          .status = Status::arg,
+          .message = fmt::format("no tensor's name fits the rule \"{}\"", options_.rules[i].pattern)};
     }
     return {};
   }
@@ -113,7 +115,8 @@ class Chooser {
   Wish wish_for(const CheckpointTensor& source) {
     const std::string& name = source.name;
     Wish wish{Encoding::bf16, false};
-    const bool router = std::any_of(kRouters.begin(), kRouters.end(), [&](auto end) { return name.ends_with(end); });
+    const bool router =
+        std::any_of(kRouters.begin(), kRouters.end(), [&](auto end) { return name.ends_with(end); });
     if (name.find(kLatent) != name.npos) {
       wish.encoding = options_.mla.value_or(options_.encoding);
     } else if (name.ends_with(kWeight) && source.shape.size() > 1 && !router) {
@@ -151,7 +154,8 @@ Result<std::string> make_config(const std::string& path, const PackOptions& opti
   const std::string_view text = as_text(input->data());
   auto checked = parse_json(text);
   if (!checked) return with_path(std::move(checked.error()), path);
-  if (!checked->is_object()) return Error{.status = Status::format, .message = "is no JSON object", .path = path};
+  if (!checked->is_object())
+    return Error{.status = Status::format, .message = "is no JSON object", .path = path};
   nlohmann::ordered_json config = nlohmann::ordered_json::parse(text);
   for (const char* key : {"auto_map", "quantization", "model_file"}) config.erase(key);
   if (std::any_of(tensors.begin(), tensors.end(), is_affine)) {
@@ -197,7 +201,8 @@ Result<void> check_options(const PackOptions& options) {
   bool all = writable(options.encoding) && (!options.mla || writable(*options.mla));
   for (const PackRule& rule : options.rules) all = all && writable(rule.encoding);
   if (!all) return Error{.status = Status::arg, .message = "an encoding that seed-pack does not write"};
-  if (options.shard_bytes == 0) return Error{.status = Status::arg, .message = "shard size is 0, must be at least 1"};
+  if (options.shard_bytes == 0)
+    return Error{.status = Status::arg, .message = "shard size is 0, must be at least 1"};
   return {};
 }
 
@@ -215,11 +220,13 @@ std::optional<Encoding> find_pack_encoding(std::string_view name) {
     if (::strcasecmp(wanted.c_str(), std::string(row.name).c_str()) == 0) return row.encoding;
   }
   const auto found = find_encoding(name);
-  if (!found || std::find(pack_encodings().begin(), pack_encodings().end(), *found) == pack_encodings().end()) return {};
+  if (!found || std::find(pack_encodings().begin(), pack_encodings().end(), *found) == pack_encodings().end())
+    return {};
   return found;
 }
 
-Result<PackPlan> make_pack_plan(const std::string& input, const std::string& output, const PackOptions& options) {
+Result<PackPlan> make_pack_plan(const std::string& input, const std::string& output,
+                                const PackOptions& options) {
   ML_CHECK(check_options(options));
   std::error_code error;
   if (std::filesystem::equivalent(input, output, error))
@@ -235,7 +242,8 @@ Result<PackPlan> make_pack_plan(const std::string& input, const std::string& out
     row.encoding = tensor.dtype == "BF16" ? "bf16"
                    : tensor.dtype.empty() ? std::string(encoding_info(tensor.encoding).name)
                                           : tensor.dtype;
-    row.copied = tensor.dtype.empty() ? source.view->encoding == tensor.encoding : tensor.dtype == source.dtype;
+    row.copied =
+        tensor.dtype.empty() ? source.view->encoding == tensor.encoding : tensor.dtype == source.dtype;
     if (source.view) row.n_weights = source.view->n_weights();
     plan.report.n_weights += row.n_weights;
     plan.tensors.push_back(std::move(tensor));
@@ -265,7 +273,8 @@ Result<PackPlan> make_pack_plan(const std::string& input, const std::string& out
   return plan;
 }
 
-Result<PackReport> plan_pack(const std::string& input, const std::string& output, const PackOptions& options) {
+Result<PackReport> plan_pack(const std::string& input, const std::string& output,
+                             const PackOptions& options) {
   ML_TRY(PackPlan plan, make_pack_plan(input, output, options));
   return std::move(plan.report);
 }

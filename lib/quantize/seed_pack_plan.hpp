@@ -19,11 +19,12 @@ struct PackPlan {
   std::vector<CheckpointTensor> sources = {};  ///< by index of the layout's tensors
   std::vector<LayoutTensor> tensors = {};
   Layout layout = {};
-  std::string config = {};             ///< config.json, or empty
+  std::string config = {};               ///< config.json, or empty
   std::vector<std::string> copies = {};  ///< paths of files to copy
   PackReport report = {};
 };
 
-Result<PackPlan> make_pack_plan(const std::string& input, const std::string& output, const PackOptions& options);
+Result<PackPlan> make_pack_plan(const std::string& input, const std::string& output,
+                                const PackOptions& options);
 
 }  // namespace ml

@@ -41,14 +41,16 @@ Result<std::vector<std::string>> replaceable_files(const std::string& path) {
   }
   if (error) return io_error("cannot read the folder", path, error.value());
   if (!names.empty() && !model)
-    return Error{.status = Status::io, .message = "exists and is no model folder: not replaced", .path = path};
+    return Error{
+        .status = Status::io, .message = "exists and is no model folder: not replaced", .path = path};
   return names;
 }
 
 }  // namespace
 
 Error OutputFolder::failure(std::string what, const std::string& name) const {
-  return io_error(std::move(what), name.empty() || kind_ == Kind::single_file ? path_ : path_ + "/" + name, errno);
+  return io_error(std::move(what), name.empty() || kind_ == Kind::single_file ? path_ : path_ + "/" + name,
+                  errno);
 }
 
 Result<OutputFolder> OutputFolder::create(const std::string& path, Kind kind, bool force) {
@@ -81,7 +83,8 @@ Result<OutputFolder> OutputFolder::create(const std::string& path, Kind kind, bo
   out.temporary_ = fmt::format(".{}.{:016x}.tmp", out.name_.substr(0, NAME_MAX - 32), random);
   out.folder_slot_ = temporaries::add(out.parent_fd_, out.temporary_);
   if (out.folder_slot_ < 0)
-    return Error{.status = Status::limit, .message = "too many files are being written at once", .path = path};
+    return Error{
+        .status = Status::limit, .message = "too many files are being written at once", .path = path};
   if (::mkdirat(out.parent_fd_, out.temporary_.c_str(), 0777) != 0) {
     const Error error = out.failure("cannot create a folder in " + parent);
     temporaries::drop(std::exchange(out.folder_slot_, -1));
@@ -96,7 +99,8 @@ Result<void> OutputFolder::begin_file(const std::string& name, std::uint64_t n_b
   ML_CHECK(finish_file());
   const int slot = temporaries::add(folder_fd_, name);
   if (slot < 0)
-    return Error{.status = Status::limit, .message = "too many files are being written at once", .path = path_};
+    return Error{
+        .status = Status::limit, .message = "too many files are being written at once", .path = path_};
   files_.emplace_back(name, slot);
   file_fd_ = ::openat(folder_fd_, name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
   if (file_fd_ < 0) return failure("cannot create", name);
@@ -124,7 +128,8 @@ Result<void> OutputFolder::finish_file() {
   if (file_fd_ < 0) return {};
   const bool flushed = ::fsync(file_fd_) == 0 || errno == EINVAL || errno == ENOTSUP;
   if (!flushed) return failure("cannot flush to disk", files_.back().first);
-  if (::close(std::exchange(file_fd_, -1)) != 0 && errno != EINTR) return failure("cannot write", files_.back().first);
+  if (::close(std::exchange(file_fd_, -1)) != 0 && errno != EINTR)
+    return failure("cannot write", files_.back().first);
   return {};
 }
 
@@ -133,7 +138,8 @@ Result<void> OutputFolder::commit() {
   const char* name = name_.c_str();
   if (kind_ == Kind::single_file) {
     const unsigned flags = force_ ? 0u : RENAME_NOREPLACE;
-    if (::renameat2(folder_fd_, files_[0].first.c_str(), parent_fd_, name, flags) != 0) return failure("cannot rename");
+    if (::renameat2(folder_fd_, files_[0].first.c_str(), parent_fd_, name, flags) != 0)
+      return failure("cannot rename");
     temporaries::drop(files_[0].second);
     files_.clear();
     remove_all();

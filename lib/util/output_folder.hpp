@@ -13,14 +13,15 @@ namespace ml {
 
 /// A folder, or a single file, that appears complete under its name or not at all.
 ///
-/// Files are written in any order inside ".NAME.RANDOM.tmp" beside the target; commit() flushes them and renames.
-/// Without it (an error, a signal) nothing is left and what had the name stays.
+/// Files are written in any order inside ".NAME.RANDOM.tmp" beside the target; commit() flushes them and
+/// renames. Without it (an error, a signal) nothing is left and what had the name stays.
 class OutputFolder {
  public:
   enum class Kind { folder, single_file };
 
   /// @param path   not "-"; its parent must be there
-  /// @param force  replace what has that name: a file, or a folder with plain files only, one of them config.json
+  /// @param force  replace what has that name: a file, or a folder with plain files only, one of them
+  /// config.json
   ///               or a .safetensors
   /// @error io     it is there and !force, or is no such folder; no permission
   static Result<OutputFolder> create(const std::string& path, Kind kind, bool force);

@@ -34,7 +34,8 @@ struct Parts {
   std::map<std::string, SafetensorsSource> entries;
   std::deque<std::vector<std::byte>> data;
 
-  void add(const std::string& name, const std::string& dtype, std::vector<std::uint64_t> shape, unsigned fill = 0) {
+  void add(const std::string& name, const std::string& dtype, std::vector<std::uint64_t> shape,
+           unsigned fill = 0) {
     std::uint64_t n = find_safetensors_dtype(dtype)->bits / 8;
     for (const std::uint64_t dim : shape) n *= dim;
     data.emplace_back(n, static_cast<std::byte>(fill));
@@ -95,7 +96,8 @@ TEST_CASE("the reference's folder, byte for byte", "[seedlm]") {
   for (const json& row : spec["tensors"]) {
     LayoutTensor tensor{.name = row["name"], .encoding = encoding_of(row["enc"])};
     if (row["slices"] != 1) tensor.shape.push_back(row["slices"]);
-    if (tensor.encoding != Encoding::bf16 || row["rows"] != 1 || row["slices"] != 1) tensor.shape.push_back(row["rows"]);
+    if (tensor.encoding != Encoding::bf16 || row["rows"] != 1 || row["slices"] != 1)
+      tensor.shape.push_back(row["rows"]);
     tensor.shape.push_back(row["cols"]);
     if (tensor.encoding == Encoding::bf16) tensor.dtype = "BF16";
     tensors.push_back(std::move(tensor));
@@ -116,7 +118,8 @@ TEST_CASE("the reference's folder, byte for byte", "[seedlm]") {
     CHECK(planned.header == as_text(bytes.first(planned.header.size())));
     for (const LayoutEntry& entry : planned.entries) {
       const auto& found = (*shards)[i].file.tensors;
-      const auto there = std::find_if(found.begin(), found.end(), [&](const auto& t) { return t.name == entry.name; });
+      const auto there =
+          std::find_if(found.begin(), found.end(), [&](const auto& t) { return t.name == entry.name; });
       REQUIRE(there != found.end());
       CHECK(there->offset == entry.offset);
       CHECK(there->data.size() == entry.n_bytes);
@@ -129,9 +132,9 @@ TEST_CASE("a folder packs into itself: copied tensors, the same shards", "[seedl
   // Every tensor stays in its encoding; only metadata and the order of tensors are the reference's own.
   PackOptions options{.encoding = Encoding::bf16, .shard_bytes = 100000};
   options.rules = {{"*embed_tokens*", Encoding::q8g64}, {"lm_head*", Encoding::q8g64},
-                   {"*gate_proj*", Encoding::seed4p4},   {"*down_proj*", Encoding::seed4},
-                   {"*v_experts*", Encoding::q4g64},     {"*q_proj*", Encoding::seed4p4},
-                   {"*kv_a_x", Encoding::q8g64},         {"*q_lat", Encoding::q4g64},
+                   {"*gate_proj*", Encoding::seed4p4},  {"*down_proj*", Encoding::seed4},
+                   {"*v_experts*", Encoding::q4g64},    {"*q_proj*", Encoding::seed4p4},
+                   {"*kv_a_x", Encoding::q8g64},        {"*q_lat", Encoding::q4g64},
                    {"*k_rope_proj*", Encoding::seed4p4}};
   const PackReport report = pack(data_path("seedlm/mini_folder"), folder.file("out"), options);
   for (const PackedTensor& tensor : report.tensors) CHECK(tensor.copied);
@@ -239,35 +242,56 @@ TEST_CASE("damaged entries are refused by name", "[seedlm]") {
   for (const std::string part : {"a.coefs", "a.exp_bias"})
     CHECK(refusal(p4_parts(), [&](Parts& p) { p.entries.erase(part); }) == part + " is missing");
   CHECK(refusal(p4_parts(), [](Parts& p) { p.entries.erase("a.codes"); }) == "a.codes is missing");
-  CHECK(refusal(p4_parts(), [](Parts& p) { p.add("a.coefs", "I16", {2, 4, 4}); }) == "dtype is I16, must be U16");
-  CHECK(refusal(p4_parts(), [](Parts& p) { p.add("a.seeds", "I16", {2, 4, 4}); }) == "dtype is I16, must be U16");
-  CHECK(refusal(p4_parts(), [](Parts& p) { p.add("a.codes", "U16", {2, 4, 1}); }) == "dtype is U16, must be U8");
+  CHECK(refusal(p4_parts(), [](Parts& p) {
+          p.add("a.coefs", "I16", {2, 4, 4});
+        }) == "dtype is I16, must be U16");
+  CHECK(refusal(p4_parts(), [](Parts& p) {
+          p.add("a.seeds", "I16", {2, 4, 4});
+        }) == "dtype is I16, must be U16");
+  CHECK(refusal(p4_parts(), [](Parts& p) {
+          p.add("a.codes", "U16", {2, 4, 1});
+        }) == "dtype is U16, must be U8");
   CHECK(refusal(p4_parts(), [](Parts& p) { p.add("a.exp_bias", "I32", {1}); }) ==
         "holds 4 bytes, a.seeds of shape [2, 4, 4] needs 8");
-  CHECK(refusal(p4_parts(), [](Parts& p) { p.add("a.codes", "U8", {2, 4, 1}); }) ==
-        "holds 8 bytes, a.seeds of shape [2, 4, 4] needs 16");
+  CHECK(refusal(p4_parts(), [](Parts& p) {
+          p.add("a.codes", "U8", {2, 4, 1});
+        }) == "holds 8 bytes, a.seeds of shape [2, 4, 4] needs 16");
   CHECK(refusal(p4_parts(), [](Parts& p) { p.add("a.seeds", "U16", {32}); }) ==
         "shape is [32], must have 2 or 3 dimensions");
-  CHECK(refusal(p4_parts(), [](Parts& p) { p.add("a.seeds", "U16", {2, 0, 4}); }) ==
-        "shape is [2, 0, 4], which is no matrix");
-  CHECK(refusal(p4_parts(), [](Parts& p) { p.add("a.seeds", "U16", {2, 4, 3}); }) ==
-        "24 columns, seed4p4 needs a multiple of 16");
+  CHECK(refusal(p4_parts(), [](Parts& p) {
+          p.add("a.seeds", "U16", {2, 0, 4});
+        }) == "shape is [2, 0, 4], which is no matrix");
+  CHECK(refusal(p4_parts(), [](Parts& p) {
+          p.add("a.seeds", "U16", {2, 4, 3});
+        }) == "24 columns, seed4p4 needs a multiple of 16");
   CHECK(refusal(p4_parts(), [](Parts& p) {
           p.entries.clear();
-          for (const auto& [part, dtype] : std::map<std::string, std::string>{{".seeds", "U16"}, {".nibbles", "U16"}})
+          for (const auto& [part, dtype] :
+               std::map<std::string, std::string>{{".seeds", "U16"}, {".nibbles", "U16"}})
             p.add(std::string(90, 'n') + part, dtype, {1, 4, 4});
           p.add(std::string(90, 'n') + ".exp_bias", "I32", {1});
         }) == "name has 97 bytes, at most 95 are allowed");
 
   CHECK(refusal(affine_parts(), [](Parts& p) { p.entries.erase("a.weight"); }) == "a.weight is missing");
   CHECK(refusal(affine_parts(), [](Parts& p) { p.entries.erase("a.biases"); }) == "a.biases is missing");
-  CHECK(refusal(affine_parts(), [](Parts& p) { p.add("a.scales", "F16", {4, 2}); }) == "dtype is F16, must be BF16");
-  CHECK(refusal(affine_parts(), [](Parts& p) { p.add("a.weight", "I32", {4, 16}); }) == "dtype is I32, must be U32");
-  CHECK(refusal(affine_parts(), [](Parts& p) { p.add("a.biases", "BF16", {4, 3}); }) ==
-        "holds 24 bytes, a.scales of shape [4, 2] needs 16");
-  CHECK(refusal(affine_parts(), [](Parts& p) { p.add("a.scales", "BF16", {4, 2}, 0xff); }) == "element 0 is not finite");
-  CHECK(refusal(affine_parts(), [](Parts& p) { p.add("a.weight", "U32", {4, 12}); }) ==
-        "12 words a row for 2 scales, must be 16 (8 bits, groups of 64), 8 (4 bits, groups of 64) or 4 (4 bits, "
+  CHECK(refusal(affine_parts(), [](Parts& p) {
+          p.add("a.scales", "F16", {4, 2});
+        }) == "dtype is F16, must be BF16");
+  CHECK(refusal(affine_parts(), [](Parts& p) {
+          p.add("a.weight", "I32", {4, 16});
+        }) == "dtype is I32, must be U32");
+  CHECK(refusal(affine_parts(), [](Parts& p) {
+          p.add("a.biases", "BF16", {4, 3});
+        }) == "holds 24 bytes, a.scales of shape [4, 2] needs 16");
+  CHECK(refusal(affine_parts(), [](Parts& p) {
+          p.add("a.scales", "BF16", {4, 2}, 0xff);
+        }) == "element 0 is not finite");
+  CHECK(refusal(affine_parts(),
+                [](Parts& p) {
+                  p.add("a.weight", "U32", {4, 12});
+                }) ==
+        "12 words a row for 2 scales, must be 16 (8 bits, groups of 64), 8 (4 bits, groups of 64) or 4 (4 "
+        "bits, "
         "groups of 32) a scale");
 }
 

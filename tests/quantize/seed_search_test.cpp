@@ -1,9 +1,9 @@
 // The pruned search finds what trying every seed finds, ties included.
 
+#include "quantize/seed_search.hpp"
 #include "catch.hpp"
 #include "data.hpp"
 #include "kernels/targets.hpp"
-#include "quantize/seed_search.hpp"
 #include "util/half.hpp"
 
 #include <algorithm>
@@ -42,7 +42,8 @@ std::vector<float> make_blocks(int kind, std::mt19937& random) {
   return x;
 }
 
-void require_same(unsigned n_coefs, const SeedTables& tables, const std::vector<float>& weights, Target target) {
+void require_same(unsigned n_coefs, const SeedTables& tables, const std::vector<float>& weights,
+                  Target target) {
   SeedBias bias;
   REQUIRE(bias.add(weights));
   std::vector<float> x = weights;
@@ -68,7 +69,8 @@ TEST_CASE("pruning never changes what is found", "[seedlm]") {
   for (int kind = 0; kind < (kSanitized ? 2 : 9); ++kind) {
     INFO("kind " << kind);
     const std::vector<float> x = make_blocks(kind, random);
-    for (const unsigned n_coefs : {3u, 4u}) require_same(n_coefs, SeedTables::plain(n_coefs), x, Target::best);
+    for (const unsigned n_coefs : {3u, 4u})
+      require_same(n_coefs, SeedTables::plain(n_coefs), x, Target::best);
   }
 }
 
@@ -80,7 +82,8 @@ TEST_CASE("pruning never changes what is found, with importance", "[seedlm]") {
                              {1e-6f, 1e-6f, 1, 1e-6f, 1e-6f, 1, 1e-6f, 1}};
   for (const auto& scale : scales) {
     const std::vector<float> x = make_blocks(0, random);
-    for (const unsigned n_coefs : {3u, 4u}) require_same(n_coefs, SeedTables(n_coefs, scale), x, Target::best);
+    for (const unsigned n_coefs : {3u, 4u})
+      require_same(n_coefs, SeedTables(n_coefs, scale), x, Target::best);
     if (kSanitized) return;
   }
 }
@@ -96,7 +99,8 @@ TEST_CASE("every target finds the same seeds", "[seedlm]") {
         .find(x, first.data());
     for (const Target target : available_targets()) {
       std::array<SeedBlockFit, kN> fits;
-      SeedSearch(n_coefs, SeedTables::plain(n_coefs), kernels::table_of(target), bias.get()).find(x, fits.data());
+      SeedSearch(n_coefs, SeedTables::plain(n_coefs), kernels::table_of(target), bias.get())
+          .find(x, fits.data());
       for (std::size_t i = 0; i < kN; ++i) {
         CHECK(fits[i].seed == first[i].seed);
         CHECK(fits[i].q == first[i].q);
@@ -122,7 +126,8 @@ TEST_CASE("the scan leaves no seed out that reaches the need", "[seedlm]") {
           blocks.x[c][lane] = x[lane * 8 + c];
           blocks.norm[lane] = blocks.norm[lane] + x[lane * 8 + c] * x[lane * 8 + c];
         }
-        for (std::uint32_t c = 0; c < 8; ++c) blocks.taps[c][lane] = blocks.x[c][lane] / std::sqrt(blocks.norm[lane]);
+        for (std::uint32_t c = 0; c < 8; ++c)
+          blocks.taps[c][lane] = blocks.x[c][lane] / std::sqrt(blocks.norm[lane]);
         blocks.need[lane] = 0.97f;
       }
       std::vector<std::uint16_t> found(kernels::kSeedScanRoom * 65535);

@@ -2,6 +2,8 @@
 
 #include <ml/encoding.hpp>
 #include <ml/export.hpp>
+#include <ml/imatrix.hpp>
+#include <ml/model.hpp>
 #include <ml/status.hpp>
 #include <ml/target.hpp>
 
@@ -20,19 +22,28 @@ struct PackRule {
   Encoding encoding = Encoding::bf16;
 };
 
+/// Mean square of each input column of the tensor of that name; empty where nothing is known.
+using ColumnImportance =
+    std::function<Result<std::vector<float>>(std::string_view tensor, std::uint64_t cols)>;
+
+/// What an importance matrix says of a model's tensors. Embeddings have none: their input is no activation.
+///
+/// @error shape  it is made for another model; the message names the field
+ML_API Result<ColumnImportance> column_importance(const Imatrix& imatrix, const Model& model);
+
 struct PackOptions {
-  Encoding encoding = Encoding::seed4p4;  ///< of matrices called *.weight, routers excepted; one of pack_encodings()
-  std::vector<PackRule> rules = {};       ///< the last one that matches decides, for any tensor
-  std::optional<Encoding> mla = {};       ///< of the tensors *.self_attn.mla.*; unset: as `encoding`
+  Encoding encoding =
+      Encoding::seed4p4;  ///< of matrices called *.weight, routers excepted; one of pack_encodings()
+  std::vector<PackRule> rules = {};  ///< the last one that matches decides, for any tensor
+  std::optional<Encoding> mla = {};  ///< of the tensors *.self_attn.mla.*; unset: as `encoding`
   std::uint64_t shard_bytes = 4'500'000'000;
   std::string loader = {};  ///< a Python file to copy and to name as config.json's model_file; empty: none
   std::string work = {};    ///< a folder that keeps searched tensors for another try; empty: none
-  /// Mean square of each input column of a tensor, or nothing; for seed encodings.
-  std::function<Result<std::vector<float>>(std::string_view tensor, std::uint64_t cols)> importance = {};
-  unsigned threads = 0;          ///< 0: available_threads(); never changes a bit
-  Target target = Target::best;  ///< never changes a bit
-  bool force = false;            ///< replace an existing output
-  bool strict = false;           ///< entries that belong to no tensor are an error
+  ColumnImportance importance = {};  ///< for seed encodings; unset: every column counts the same
+  unsigned threads = 0;              ///< 0: available_threads(); never changes a bit
+  Target target = Target::best;      ///< never changes a bit
+  bool force = false;                ///< replace an existing output
+  bool strict = false;               ///< entries that belong to no tensor are an error
   /// Called from any thread, one call at a time, with weights done and weights in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};
 };
@@ -68,16 +79,18 @@ struct PackReport {
 /// What pack_model() would write: every size exact, nothing written.
 ///
 /// @error as pack_model(), but for the values of weights
-ML_API Result<PackReport> plan_pack(const std::string& input, const std::string& output, const PackOptions& options);
+ML_API Result<PackReport> plan_pack(const std::string& input, const std::string& output,
+                                    const PackOptions& options);
 
-/// Writes a NanoSeedLM model folder from a checkpoint folder, or a single file from a single .safetensors. Encoded
-/// tensors of the input are decoded, unless they have the wanted encoding already.
+/// Writes a NanoSeedLM model folder from a checkpoint folder, or a single file from a single .safetensors.
+/// Encoded tensors of the input are decoded, unless they have the wanted encoding already.
 ///
 /// @param output  appears complete, or not at all
 /// @error arg     no matrix matches a rule; output and input are the same
 /// @error format, shape, limit, io
 /// @cost          memory: the largest tensor as BF16 and encoded
 /// @source        nanoseedlm(5)
-ML_API Result<PackReport> pack_model(const std::string& input, const std::string& output, const PackOptions& options);
+ML_API Result<PackReport> pack_model(const std::string& input, const std::string& output,
+                                     const PackOptions& options);
 
 }  // namespace ml
