@@ -110,10 +110,10 @@ void multiply(ThreadPool& pool, const kernels::Table& table, Activations activat
       const std::uint64_t from = std::max(begin, base);
       const std::uint64_t to = std::min(end, base + view.rows);
       if (from < to) {
-        if (needs_expanding(view.encoding)) {
+        if (const Encoding kernel = kernel_encoding(view.encoding); kernel != view.encoding) {
           for_expanded_rows(view, from - base, to - base,
                             [&](const kernels::WeightMatrix& rows, std::uint64_t n, std::uint64_t first) {
-                              multiply_matrix(rows, Encoding::q8_0, takes_q8(view, activations), 0, n,
+                              multiply_matrix(rows, kernel, takes_q8(view, activations), 0, n,
                                               product.out + first, product.out_stride,
                                               scratch.of_thread(thread));
                             });
