@@ -242,7 +242,7 @@ MogDirectory read_mog_directory(Bytes bytes) {
     return result;
   }
   if (bytes.size() < kMogHeadBytes) {
-    defects.push_back(too_short(bytes.size(), "preamble and configuration", kMogHeadBytes));
+    defects.push_back(too_short(bytes.size(), "the fixed part (preamble and configuration)", kMogHeadBytes));
     return result;
   }
   std::memcpy(&file.config, bytes.data() + kMogConfigAt, sizeof file.config);
