@@ -1,19 +1,16 @@
 #include "common/progress.hpp"
 
 #include "common/process.hpp"
+#include "common/terminal.hpp"
 #include "common/tool.hpp"
 
 #include <fmt/format.h>
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
-#include <string_view>
 
 namespace cli {
 
@@ -31,42 +28,6 @@ std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
-}
-
-std::size_t terminal_columns() {
-  winsize size{};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return 80;
-}
-
-bool unicode_terminal() {
-  const char* term = std::getenv("TERM");
-  if (term == nullptr || *term == '\0' || std::string_view(term) == "dumb") return false;
-  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const char* value = std::getenv(name);
-    if (value == nullptr || *value == '\0') continue;
-    const std::string_view locale(value);
-    return locale.find("UTF-8") != std::string_view::npos || locale.find("utf8") != std::string_view::npos;
-  }
-  return false;
-}
-
-std::string bar(double share, std::size_t width, bool unicode) {
-  std::string text;
-  if (!unicode) {
-    const auto full = static_cast<std::size_t>(share * static_cast<double>(width));
-    return std::string(full, '#') + std::string(width - full, '.');
-  }
-  constexpr std::array<const char*, 8> kEighths = {" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-  const auto eighths = static_cast<std::size_t>(share * 8.0 * static_cast<double>(width));
-  for (std::size_t i = 0; i < width; ++i) {
-    if (eighths >= (i + 1) * 8) {
-      text += "█";
-    } else {
-      text += kEighths[eighths > i * 8 ? eighths - i * 8 : 0];
-    }
-  }
-  return text;
 }
 
 std::string clock_time(double seconds) {
@@ -117,7 +78,7 @@ void Progress::draw(std::uint64_t done, std::int64_t now) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return;  // another thread is drawing
   next_draw_.store(now + kInterval, std::memory_order_relaxed);
-  const std::size_t columns = terminal_columns();
+  const std::size_t columns = terminal_columns(STDERR_FILENO);
   const double seconds = static_cast<double>(now - start_) / static_cast<double>(kNanoseconds);
   const std::string line = progress_line(label_, done, total_, seconds, columns, unicode_terminal(), format_);
   // Blanks rather than an escape sequence wipe the rest: every terminal knows them.

@@ -23,13 +23,14 @@ Result<Model> assemble_folder(const std::string& path) {
   ML_TRY(ModelDesc desc, describe_checkpoint(config, *family));
   ML_TRY(const std::vector<Shard> shards, open_shards(path));
 
-  std::vector<CheckpointTensor> entries;
+  std::vector<CheckpointEntry> entries;
   std::vector<Model::Storage> storage;
   for (const Shard& shard : shards) {
     storage.push_back(shard.input);
     for (const SafetensorsTensor& tensor : shard.file.tensors) entries.push_back({&tensor, &shard.path});
   }
-  const CheckpointTensors checkpoint(std::move(entries));
+  ML_TRY(std::vector<CheckpointTensor> tensors, join_entries(entries));
+  const CheckpointTensors checkpoint(std::move(tensors));
   ML_TRY(MappedTensors mapped, map_tensors(checkpoint, *family, desc));
   for (Model::Storage& copy : mapped.storage) storage.push_back(std::move(copy));
   return Model::assemble(std::move(desc), std::move(mapped.tensors), std::move(storage));

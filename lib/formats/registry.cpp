@@ -38,7 +38,7 @@ constexpr std::array kFormats{
     Format{"mlt", "a .mlt tokenizer", [](Bytes b) { return starts_with(b, "MLT1"); }, nullptr, Status::format,
            "which is no model", inspect_mlt},
     Format{"mli1", "an MLI1 importance matrix", [](Bytes b) { return starts_with(b, "MLI1"); }, nullptr,
-           Status::format, "which is no model", nullptr},
+           Status::format, "which is no model", inspect_imatrix},
     Format{"mog", "a .mog model",
            [](Bytes b) {
              return starts_with(b, {"MOG\0", 4});

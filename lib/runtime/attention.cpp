@@ -166,6 +166,7 @@ void Attention::run(Workspace& workspace, std::uint32_t layer_index, const Batch
                                   desc_->q_dim());
     });
   }
+  workspace.observe(layer_index, ImatrixInput::o, attended_, batch.n_tokens());
   const Product output[] = {{layer.wo, workspace.delta(), desc_->dim}};
   workspace.multiply(attended_, batch.n_tokens(), output);
 }

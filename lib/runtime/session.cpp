@@ -33,7 +33,7 @@ Result<std::span<const float>> Session::eval(std::span<const std::uint32_t> toke
   return engine.classify({&last, 1});
 }
 
-Result<void> Session::eval(std::span<const std::uint32_t> tokens, const LogitsSink& sink) {
+Result<void> Session::eval(std::span<const std::uint32_t> tokens, const LogitsSink& sink, std::size_t first) {
   Engine& engine = *impl_->engine;
   ML_CHECK(engine.check_tokens(impl_->sequence, tokens));
   const std::uint64_t vocab = engine.desc().vocab;
@@ -43,12 +43,12 @@ Result<void> Session::eval(std::span<const std::uint32_t> tokens, const LogitsSi
     Batch batch;
     batch.add(impl_->sequence, tokens.subspan(begin, n));
     engine.forward(batch);
-    for (std::size_t first = 0; first < n; first += Engine::kLogitsRows) {
-      std::vector<std::uint64_t> rows(std::min<std::size_t>(Engine::kLogitsRows, n - first));
-      std::iota(rows.begin(), rows.end(), first);
+    for (std::size_t row = first > begin ? first - begin : 0; row < n; row += Engine::kLogitsRows) {
+      std::vector<std::uint64_t> rows(std::min<std::size_t>(Engine::kLogitsRows, n - row));
+      std::iota(rows.begin(), rows.end(), row);
       const std::span<const float> logits = engine.classify(rows);
       for (std::size_t i = 0; i < rows.size(); ++i) {
-        sink(position + static_cast<std::uint32_t>(first + i), logits.subspan(i * vocab, vocab));
+        sink(position + static_cast<std::uint32_t>(row + i), logits.subspan(i * vocab, vocab));
       }
     }
     begin += n;

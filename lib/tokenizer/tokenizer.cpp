@@ -27,8 +27,9 @@ TokenizerImpl::TokenizerImpl(MltContents source) : contents(std::move(source)), 
   index_symbols();
   if (contents.kind == TokenizerKind::byte_level) {
     pre_tokenizer = pre_tokenizer_for(contents.flags);
+    index_byte_rules();
   } else {
-    index_joins();
+    index_cuts();
   }
 }
 
@@ -45,6 +46,7 @@ void TokenizerImpl::index_symbols() {
     const std::string_view bytes = tokens.bytes(id);
     const TokenAttr attr = tokens.attr(id);
     if (bytes.empty()) continue;
+    longest_token = std::max(longest_token, bytes.size());
     if (attr == TokenAttr::added) added.insert(bytes, id);
     if (attr == TokenAttr::normal && whole) whole_pieces.insert(tokens, id);
     if (attr == TokenAttr::byte) {
@@ -61,15 +63,38 @@ void TokenizerImpl::index_symbols() {
   }
 }
 
-void TokenizerImpl::index_joins() {
-  if (!char_tokens.contains(0x2581)) joins_space.fill(true);
-  for (const MltMerge& merge : contents.merges) {
-    const std::string_view text = contents.tokens.bytes(merge.merged);
-    for (std::size_t at = text.find(kSpaceMark, 1); at != std::string_view::npos;
-         at = text.find(kSpaceMark, at + 1)) {
-      if (!text.substr(0, at).ends_with(kSpaceMark))
-        joins_space[static_cast<unsigned char>(text[at - 1])] = true;
+void TokenizerImpl::index_byte_rules() {
+  byte_rules.resize(std::size_t(256) * 256, {MergeTable::kNoRank, 0});
+  std::vector<std::uint16_t> byte_plus_1(contents.tokens.size());
+  for (std::size_t byte = 0; byte < 256; ++byte) {
+    if (byte_tokens[byte] != kNoToken) byte_plus_1[byte_tokens[byte]] = static_cast<std::uint16_t>(byte + 1);
+  }
+  for (std::size_t rank = 0; rank < contents.merges.size(); ++rank) {
+    const MltMerge& merge = contents.merges[rank];
+    const std::size_t left = byte_plus_1[merge.left], right = byte_plus_1[merge.right];
+    if (left == 0 || right == 0) continue;
+    MergeTable::Rule& rule = byte_rules[256 * (left - 1) + right - 1];
+    if (rule.rank == MergeTable::kNoRank) rule = {static_cast<std::uint32_t>(rank), merge.merged};
+  }
+}
+
+void TokenizerImpl::index_cuts() {
+  // Without a token a U+2581 is three bytes; what they join with is not worth the search.
+  if (!char_tokens.contains(0x2581)) return word_cuts.join_all();
+  std::vector<bool> made(contents.tokens.size());
+  for (const MltMerge& merge : contents.merges) made[merge.merged] = true;
+  std::string text;
+  for (std::uint32_t id = 0; id < made.size(); ++id) {
+    if (!made[id]) continue;
+    std::string_view rest = contents.tokens.bytes(id);
+    text.clear();
+    while (!rest.empty()) {
+      const std::size_t mark = std::min(rest.find(kSpaceMark), rest.size());
+      text += rest.substr(0, mark);
+      if (mark < rest.size()) text += ' ';
+      rest.remove_prefix(std::min(mark + kSpaceMark.size(), rest.size()));
     }
+    word_cuts.join(text);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "tokenizer/piece_cache.hpp"
 #include "tokenizer/piece_table.hpp"
 #include "tokenizer/pre_tokenizer.hpp"
+#include "tokenizer/word_cuts.hpp"
 
 #include <array>
 #include <mutex>
@@ -24,7 +25,8 @@ struct EncodeScratch {
   LongPieceCache long_cache;
   BpeMerger merger;
   std::vector<std::uint32_t> symbols;
-  std::string text;  // normalized
+  std::vector<MergeTable::Rule> rules;  // of each symbol with the next
+  std::string text;                     // normalized
 };
 
 class ScratchPool {
@@ -50,15 +52,16 @@ struct TokenizerImpl {
   std::array<std::uint32_t, 256> byte_tokens;               // kind 1: the fallback; kind 2: all there is
   std::unordered_map<char32_t, std::uint32_t> char_tokens;  // kind 1
 
-  PieceTable whole_pieces;     // ignore_merges: the tokens with attr 0
-  PreTokenizer pre_tokenizer;  // kind 2
-  // Kind 1: no token joins U+2581 with a different character before it that ends in byte b, unless
-  // joins_space[b]. So the text may be cut before such a U+2581, and each word merged (and cached) alone.
-  std::array<bool, 256> joins_space = {};
+  std::vector<MergeTable::Rule> byte_rules;  // kind 2: of the tokens of bytes l and r at 256 l + r
+  PieceTable whole_pieces;                   // ignore_merges: the tokens with attr 0
+  PreTokenizer pre_tokenizer;                // kind 2
+  std::size_t longest_token = 0;
+  WordCuts word_cuts;  // kind 1
 
  private:
   void index_symbols();
-  void index_joins();
+  void index_cuts();
+  void index_byte_rules();
 };
 
 }  // namespace ml

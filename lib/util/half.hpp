@@ -41,11 +41,10 @@ inline std::uint16_t f32_to_f16(float value) {
   return static_cast<std::uint16_t>(sign | result);
 }
 
-/// Float to bfloat16, nearest even; overflow gives infinity, a NaN stays a (quiet) NaN.
+/// Float to BF16, nearest even, of a number (a NaN may become infinity).
 inline std::uint16_t f32_to_bf16(float value) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>(bits >> 16 | 0x40u);
-  return static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+  return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
 inline float bf16_to_f32(std::uint16_t value) {

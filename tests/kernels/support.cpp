@@ -51,3 +51,11 @@ kernels::WeightMatrix TestMatrix::matrix() const {
           .row_scale_bytes = view.row_scale_bytes(),
           .f16_scales = view.scale_type == ScaleType::f16};
 }
+
+unsigned char* panel_scratch(std::uint64_t cols) {
+  static std::vector<unsigned char> memory;
+  constexpr std::uint64_t kAlignment = 64;
+  memory.assign(kernels::panel_bytes(cols) + kAlignment, 0xa5);
+  const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
+  return memory.data() + (kAlignment - address % kAlignment) % kAlignment;
+}

@@ -189,8 +189,8 @@ TEST_CASE("activations are quantized by the format's rule on every target", "[ke
   const std::size_t n_blocks = x.size() / 32;
   std::vector<std::int8_t> quants(x.size());
   std::vector<float> scales(n_blocks);
-  std::vector<std::int32_t> sums(n_blocks);
-  kernels::scalar_table.quantize_q8(x.data(), x.size(), quants.data(), scales.data(), sums.data());
+  std::vector<std::int32_t> offsets(n_blocks);
+  kernels::scalar_table.quantize_q8(x.data(), x.size(), quants.data(), scales.data(), offsets.data());
   for (std::size_t b = 1; b < n_blocks; ++b) {
     float amax = 0;
     bool finite = true;
@@ -208,7 +208,7 @@ TEST_CASE("activations are quantized by the format's rule on every target", "[ke
       sum += expected;
     }
     CHECK(scales[b] == (amax < 1e-30f ? 0.0f : amax / 127.0f));
-    CHECK(sums[b] == sum);
+    CHECK(offsets[b] == -128 * sum);
   }
   for (const Target target : fast_targets()) {
     std::vector<std::int8_t> q(x.size());
@@ -217,7 +217,7 @@ TEST_CASE("activations are quantized by the format's rule on every target", "[ke
     kernels::table_of(target).quantize_q8(x.data(), x.size(), q.data(), d.data(), s.data());
     INFO(target_name(target));
     CHECK(q == quants);
-    CHECK(s == sums);
+    CHECK(s == offsets);
     CHECK(same_bits(d, scales));
   }
 }

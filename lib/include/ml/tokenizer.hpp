@@ -2,6 +2,7 @@
 
 #include <ml/export.hpp>
 #include <ml/status.hpp>
+#include <ml/target.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -47,6 +48,7 @@ ML_API std::vector<std::string> tokenizer_flag_names(std::uint32_t flags);
 struct EncodeOptions {
   std::optional<bool> bos = {};  ///< prepend BOS; unset: as the file's flag says
   bool added = true;             ///< match added tokens in the text; false: they are plain text
+  Target target = Target::best;  ///< instruction set to use; the ids never depend on it
 };
 
 struct TokenizerImpl;
@@ -69,6 +71,10 @@ class ML_API Tokenizer {
 
   /// Ids of one text. Bytes that are not UTF-8 count as U+FFFD, one for each maximal invalid part.
   std::vector<std::uint32_t> encode(std::string_view text, const EncodeOptions& options = {}) const;
+
+  /// The same, appended to `ids`.
+  void encode_to(std::vector<std::uint32_t>& ids, std::string_view text,
+                 const EncodeOptions& options = {}) const;
 
   /// Text of ids, as the tokenizer's own decoder gives it. Ids past the vocabulary give nothing.
   std::string decode(std::span<const std::uint32_t> ids) const;

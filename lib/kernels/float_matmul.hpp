@@ -1,13 +1,12 @@
 #pragma once
 
-// Matrix times activations, written once over sixteen lanes (ml-numerics(7), rules 2 and 3). Include after a
-// lanes header. A row is read once and in order for every kTokens tokens; a strip of rows meets the same
-// tokens while they are in the first-level cache.
+// Weights as floats times float activations (ml-numerics(7), rule 3). Include after a lanes header. A row is
+// read once and in order for every kTokens tokens; a strip of rows meets the same tokens while they are in
+// the first-level cache.
 
+#include "kernels/block_matvec.hpp"
 #include "kernels/table.hpp"
 #include "kernels/vector_kernels.hpp"
-
-#include <cstring>
 
 namespace ml::kernels {
 namespace {
@@ -26,59 +25,6 @@ inline void for_tiles(std::uint64_t n_tokens, std::uint64_t row_begin, std::uint
       t += n;
     }
   }
-}
-
-inline Floats load_scales(const unsigned char* p, bool f16, std::uint64_t n) {
-  if (f16) return load_f16_n(p, n);
-  float lanes[kLanes] = {};
-  if (n == kLanes) {
-    std::memcpy(lanes, p, sizeof lanes);
-  } else {
-    std::memcpy(lanes, p, n * sizeof(float));
-  }
-  return load(lanes);
-}
-
-// Rule 2: exact integer dots of sixteen blocks, scaled and summed in sixteen lanes.
-template <class Blocks, std::uint64_t kN>
-inline void dot_blocks(const WeightMatrix& w, const QuantizedActs& x, std::uint64_t row, std::uint64_t token,
-                       float* out, std::uint64_t out_stride) {
-  const unsigned char* weights = w.data + row * w.row_bytes;
-  const unsigned char* scales = w.scales + row * w.row_scale_bytes;
-  const std::uint64_t scale_bytes = w.f16_scales ? 2 : 4;
-  const std::uint64_t n_blocks = w.cols / kBlockWeights;
-  Floats sums[kN];
-  for (auto& sum : sums) sum = set1(0.0f);
-  const auto add_blocks = [&](const Blocks& blocks, Floats weight_scales, std::uint64_t b) {
-    for (std::uint64_t t = 0; t < kN; ++t) {
-      const std::uint64_t first = (token + t) * x.blocks + b;
-      const Ints dots = blocks.dot(x.quants + first * kBlockWeights, x.sums + first);
-      sums[t] = fma(to_floats(dots), mul(weight_scales, load(x.scales + first)), sums[t]);
-    }
-  };
-  std::uint64_t b = 0;
-  for (; b + kLanes <= n_blocks; b += kLanes) {
-    add_blocks(Blocks::load(weights + b * Blocks::kBytes),
-               load_scales(scales + b * scale_bytes, w.f16_scales, kLanes), b);
-  }
-  if (b < n_blocks) {
-    unsigned char tail[kLanes * Blocks::kBytes] = {};
-    std::memcpy(tail, weights + b * Blocks::kBytes, (n_blocks - b) * Blocks::kBytes);
-    add_blocks(Blocks::load(tail), load_scales(scales + b * scale_bytes, w.f16_scales, n_blocks - b), b);
-  }
-  for (std::uint64_t t = 0; t < kN; ++t) out[(token + t) * out_stride + row] = fold_add(sums[t]);
-}
-
-template <class Blocks>
-void matmul_q8(const WeightMatrix& w, const QuantizedActs& x, std::uint64_t n_tokens, std::uint64_t row_begin,
-               std::uint64_t row_end, float* out, std::uint64_t out_stride) {
-  for_tiles(n_tokens, row_begin, row_end, [&](std::uint64_t row, std::uint64_t token, std::uint64_t n) {
-    if (n == kTokens) {
-      dot_blocks<Blocks, kTokens>(w, x, row, token, out, out_stride);
-    } else {
-      dot_blocks<Blocks, 1>(w, x, row, token, out, out_stride);
-    }
-  });
 }
 
 // Readers of weights as floats: load(i) gives elements i .. i + 15 of a row, load_n their first n and zeros.
@@ -111,21 +57,6 @@ struct ScaledRow {
     return set1(fold_add(load_f16_n(scales + block * 2, 1)));  // one lane and fifteen zeros
   }
 };
-struct ScaledQ8 : ScaledRow {
-  using ScaledRow::ScaledRow;
-  Floats load(std::uint64_t i) const { return mul(load_i8(row + i), scale(i / kBlockWeights)); }
-  Floats load_n(std::uint64_t i, std::uint64_t) const { return load(i); }
-};
-struct ScaledQ4 : ScaledRow {
-  using ScaledRow::ScaledRow;
-  Floats load(std::uint64_t i) const {
-    const unsigned char* block = row + i / kBlockWeights * (kBlockWeights / 2);
-    const Floats quants = i % kBlockWeights == 0 ? load_low_nibbles(block) : load_high_nibbles(block);
-    return mul(quants, scale(i / kBlockWeights));
-  }
-  Floats load_n(std::uint64_t i, std::uint64_t) const { return load(i); }
-};
-
 // Rule 3: element i in lane i mod 16, in order. The activations' padding is zero, and so are a tail's
 // weights.
 template <class Row, std::uint64_t kN>

@@ -1,0 +1,47 @@
+#include "common/terminal.hpp"
+
+#include <sys/ioctl.h>
+
+#include <array>
+#include <cstdlib>
+#include <string_view>
+
+namespace cli {
+
+std::size_t terminal_columns(int fd) {
+  winsize size{};
+  if (::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 80;
+}
+
+bool unicode_terminal() {
+  const char* term = std::getenv("TERM");
+  if (term == nullptr || *term == '\0' || std::string_view(term) == "dumb") return false;
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    const std::string_view locale(value);
+    return locale.find("UTF-8") != std::string_view::npos || locale.find("utf8") != std::string_view::npos;
+  }
+  return false;
+}
+
+std::string bar(double share, std::size_t width, bool unicode) {
+  std::string text;
+  if (!unicode) {
+    const auto full = static_cast<std::size_t>(share * static_cast<double>(width));
+    return std::string(full, '#') + std::string(width - full, '.');
+  }
+  constexpr std::array<const char*, 8> kEighths = {" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const auto eighths = static_cast<std::size_t>(share * 8.0 * static_cast<double>(width));
+  for (std::size_t i = 0; i < width; ++i) {
+    if (eighths >= (i + 1) * 8) {
+      text += "█";
+    } else {
+      text += kEighths[eighths > i * 8 ? eighths - i * 8 : 0];
+    }
+  }
+  return text;
+}
+
+}  // namespace cli

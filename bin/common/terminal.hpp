@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace cli {
+
+/// Columns of the terminal behind a descriptor; 80 where there is none or it does not say.
+std::size_t terminal_columns(int fd);
+
+/// True where the environment's terminal and locale show more than ASCII.
+bool unicode_terminal();
+
+/// A bar of `width` columns, filled by `share` (0 to 1).
+/// @param unicode  fine blocks, blanks behind them; else '#' and '.'
+std::string bar(double share, std::size_t width, bool unicode);
+
+}  // namespace cli

@@ -1,0 +1,198 @@
+// Perplexity of a model over texts, and how far it is from another model.
+
+#include "common/find_tokenizer.hpp"
+#include "common/input_files.hpp"
+#include "common/progress.hpp"
+#include "ml_eval/report.hpp"
+
+#include <ml/output.hpp>
+
+#include <utility>
+
+namespace {
+
+using namespace ml_eval;
+
+// The steps of an evaluation. One that returns false has said why.
+class Evaluation {
+ public:
+  Evaluation(cli::Tool& tool, const Options& options) : tool_(tool), options_(options) {}
+
+  void operator()() {
+    if (!open_model() || !read_plan() || !open_base() || !open_output()) return;
+    auto session = make_session(*model_, options_.model);
+    if (!session) return;
+    Evaluator evaluator(plan_, *session, model_->desc().vocab, options_.batch, tool_.threads(),
+                        base_ ? &*base_ : nullptr, writer_ ? &*writer_ : nullptr);
+    const auto result = [&] {
+      cli::Progress progress(tool_, "evaluating", plan_.n_inputs());
+      return evaluator.run([&](std::uint64_t n) { progress.advance(n); });
+    }();
+    if (!result) return tool_.fail(ml::with_path(result.error(), options_.model));
+    if (writer_ && !commit()) return;
+    print(*result);
+  }
+
+ private:
+  bool report(const ml::Error& error, const std::string& path) {
+    tool_.fail(ml::with_path(error, path));
+    return false;
+  }
+
+  bool open_model() {
+    auto model = ml::Model::open(options_.model, {.trust = options_.trust});
+    if (!model) return report(model.error(), options_.model);
+    model_.emplace(std::move(*model));
+    return true;
+  }
+
+  bool read_plan() {
+    tokenizer_path_ = options_.tokenizer.empty() ? cli::find_tokenizer(options_.model) : options_.tokenizer;
+    if (tokenizer_path_.empty()) {
+      return report({.status = ml::Status::arg, .message = "no tokenizer beside the model; name one with -m"},
+                    options_.model);
+    }
+    const auto tokenizer = ml::Tokenizer::open(tokenizer_path_);
+    if (!tokenizer) return report(tokenizer.error(), tokenizer_path_);
+    plan_ = read_texts(tool_, options_, *tokenizer, model_->desc().vocab, model_->desc().max_seq);
+    if (plan_.texts.empty()) return false;
+    if (plan_.n_scored() > 0) return true;
+    return report(
+        {.status = ml::Status::arg,
+         .message = fmt::format("--shard {} is empty: the texts have fewer windows", options_.shard)},
+        options_.model);
+  }
+
+  std::optional<ml::Session> make_session(const ml::Model& model, const std::string& path) {
+    auto session = ml::Session::create(model, {.ctx = plan_.ctx,
+                                               .batch = options_.batch,
+                                               .activations = options_.activations,
+                                               .kv = kv(),
+                                               .threads = tool_.threads(),
+                                               .target = tool_.target()});
+    if (session) return std::move(*session);
+    report(session.error(), path);
+    return std::nullopt;
+  }
+
+  ml::KvType kv() const {
+    const bool f32 = options_.activations == ml::Activations::f32;
+    return options_.kv.value_or(f32 ? ml::KvType::f32 : ml::KvType::f16);
+  }
+
+  bool open_base() {
+    if (options_.against.empty()) return true;
+    if (ml::LogitsFile::sniff(options_.against)) return open_base_file();
+    auto model = ml::Model::open(options_.against, {.trust = options_.trust});
+    if (!model) return report(model.error(), options_.against);
+    base_model_.emplace(std::move(*model));
+    if (base_model_->desc().vocab != model_->desc().vocab)
+      return vocabularies_differ(base_model_->desc().vocab);
+    auto session = make_session(*base_model_, options_.against);
+    if (session) base_.emplace(std::move(*session), options_.against);
+    return session.has_value();
+  }
+
+  bool open_base_file() {
+    auto file = ml::LogitsFile::open(options_.against);
+    if (!file) return report(file.error(), options_.against);
+    const ml::LogitsHeader& header = file->header();
+    if (header.vocab != model_->desc().vocab) return vocabularies_differ(header.vocab);
+    const auto differs = [&](const char* what, std::uint64_t has, std::uint64_t here) {
+      return report({.status = ml::Status::arg,
+                     .message = fmt::format("{} is {} in the logit file, {} here", what, has, here)},
+                    options_.against);
+    };
+    if (header.ctx != plan_.ctx) return differs("--ctx", header.ctx, plan_.ctx);
+    if (header.stride != plan_.stride) return differs("--stride", header.stride, plan_.stride);
+    if (header.n_rows != plan_.n_scored())
+      return differs("number of scored tokens", header.n_rows, plan_.n_scored());
+    if (header.tokens_hash != plan_.hash()) {
+      return report({.status = ml::Status::arg,
+                     .message = "the logit file is of other texts, another tokenizer or other windows"},
+                    options_.against);
+    }
+    base_.emplace(std::move(*file), options_.against);
+    return true;
+  }
+
+  bool vocabularies_differ(std::uint32_t vocab) {
+    return report({.status = ml::Status::arg,
+                   .message = fmt::format("vocabulary of {} tokens, but {} has {}", vocab, options_.model,
+                                          model_->desc().vocab)},
+                  options_.against);
+  }
+
+  bool open_output() {
+    if (options_.save_logits.empty()) return true;
+    std::vector<std::string> inputs;
+    std::vector<std::string> names = options_.texts;
+    for (const std::string& name : {options_.model, options_.against, tokenizer_path_}) names.push_back(name);
+    for (const std::string& name : names) {
+      if (name.empty()) continue;
+      for (std::string& file : cli::input_files(name)) inputs.push_back(std::move(file));
+    }
+    auto file = ml::OutputFile::create(options_.save_logits, {.force = tool_.force(), .inputs = inputs});
+    if (!file) return report(file.error(), options_.save_logits);
+    output_.emplace(std::move(*file));
+    auto writer = ml::LogitsWriter::create(*output_, {.vocab = model_->desc().vocab,
+                                                      .precision = options_.precision,
+                                                      .ctx = plan_.ctx,
+                                                      .stride = plan_.stride,
+                                                      .n_rows = plan_.n_scored(),
+                                                      .tokens_hash = plan_.hash()});
+    if (!writer) return report(writer.error(), options_.save_logits);
+    writer_.emplace(std::move(*writer));
+    return true;
+  }
+
+  bool commit() {
+    auto done = writer_->finish();
+    if (done) done = output_->commit();
+    return done || report(done.error(), options_.save_logits);
+  }
+
+  void print(const Result& result) {
+    constexpr const char* kKvNames[] = {"f32", "f16", "q8"};
+    About about{.model = options_.model,
+                .against = options_.against,
+                .texts = options_.texts,
+                .n_texts = plan_.texts.size(),
+                .n_windows = result.windows.size(),
+                .ctx = plan_.ctx,
+                .stride = plan_.stride,
+                .bos = plan_.bos.has_value(),
+                .activations = options_.activations == ml::Activations::q8 ? "q8" : "f32",
+                .kv = kKvNames[static_cast<int>(kv())]};
+    if (about.texts.empty()) about.texts.push_back("-");
+    if (options_.json) {
+      print_json(tool_, about, &plan_, result, options_);
+    } else {
+      print_text(tool_, about, &plan_, result, options_);
+    }
+  }
+
+  cli::Tool& tool_;
+  const Options& options_;
+  std::optional<ml::Model> model_, base_model_;
+  std::string tokenizer_path_;
+  Plan plan_;
+  std::optional<Base> base_;
+  std::optional<ml::OutputFile> output_;
+  std::optional<ml::LogitsWriter> writer_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  cli::Tool tool("ml-eval", "Measures how well a language model predicts texts, and what quantization cost.",
+                 "ml-eval model-q4.mlb valid.txt --against model.mlb");
+  declare_options(tool, options);
+  return tool.main(argc, argv, [&] {
+    if (const std::string problem = finish_options(options); !problem.empty())
+      return tool.fail_usage(problem);
+    if (options.merge) return merge(tool, options);
+    Evaluation(tool, options)();
+  });
+}

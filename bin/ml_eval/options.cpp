@@ -1,0 +1,101 @@
+#include "ml_eval/options.hpp"
+
+#include <charconv>
+#include <map>
+#include <system_error>
+
+namespace ml_eval {
+
+namespace {
+
+// "\n" and "\\" are a newline and a backslash.
+std::string unescaped(const std::string& text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 1 < text.size() && (text[i + 1] == 'n' || text[i + 1] == '\\')) {
+      result += text[++i] == 'n' ? '\n' : '\\';
+    } else {
+      result += text[i];
+    }
+  }
+  return result;
+}
+
+bool read_shard(const std::string& text, std::uint64_t& index, std::uint64_t& n) {
+  const char* end = text.data() + text.size();
+  const auto [slash, error] = std::from_chars(text.data(), end, index);
+  if (error != std::errc() || slash == end || *slash != '/') return false;
+  const auto [after, error_after] = std::from_chars(slash + 1, end, n);
+  return error_after == std::errc() && after == end && index >= 1 && index <= n;
+}
+
+}  // namespace
+
+void declare_options(cli::Tool& tool, Options& options) {
+  CLI::App& app = tool.app();
+  app.add_option("MODEL", options.model, "A .mlb file or a model folder; with --merge a result of --json")
+      ->required();
+  app.add_option("TEXT-FILE", options.texts, "Texts; - or none: standard input");
+  app.add_option("-m,--tokenizer", options.tokenizer,
+                 "A .mlt or tokenizer.json (default: the one beside the model)")
+      ->type_name("FILE");
+  app.add_option("--split", options.split,
+                 "A file holds several texts with TEXT between them; \\n is a newline")
+      ->type_name("TEXT");
+  app.add_flag("--bos", options.bos, "Begin windows with BOS (default: as the tokenizer says)");
+  app.add_flag("--no-bos", options.no_bos, "Do not");
+  app.add_option("-c,--ctx", options.ctx,
+                 "Tokens that a window reads; default: 512, or what the model allows");
+  app.add_option("--stride", options.stride, "Tokens from one window to the next; default: those of --ctx");
+  app.add_option("-b,--batch", options.batch, "Tokens a pass; changes no bit")
+      ->check(CLI::Range(1u, 1u << 24))
+      ->capture_default_str();
+  app.add_option("--windows", options.windows, "Read this many windows of each text at most; default: all");
+  app.add_option("--shard", options.shard,
+                 "Every Nth window only, from the Kth on; --merge joins the results")
+      ->type_name("K/N");
+  app.add_option("--acts", options.activations, "What quantized matrices are multiplied with")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, ml::Activations>{
+          {"q8", ml::Activations::q8}, {"f32", ml::Activations::f32}}));
+  app.add_option("--kv", options.kv, "KV cache; default: f16, with --acts f32 f32")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, ml::KvType>{
+          {"f16", ml::KvType::f16}, {"f32", ml::KvType::f32}, {"q8", ml::KvType::q8}}));
+  app.add_option("--save-logits", options.save_logits, "Write the logits to this file, for --against")
+      ->type_name("FILE");
+  app.add_option("--bits", options.precision, "Bits of a saved logit; default: 16")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, ml::LogitPrecision>{
+          {"16", ml::LogitPrecision::bits16}, {"32", ml::LogitPrecision::bits32}}));
+  app.add_option("--against", options.against, "Compare with a model, or with what --save-logits wrote")
+      ->type_name("MODEL|FILE");
+  app.add_flag("--by-position", options.by_position, "A row for each range of positions in the window");
+  app.add_flag("--by-window", options.by_window, "A row for each window");
+  app.add_flag("--merge", options.merge, "Join results of --json into one; all operands are such files");
+  app.add_flag("--json", options.json, "Print the result as one JSON object, with what --merge needs");
+  app.add_flag("--trust", options.trust, "Skip the pass over the quants of a file that was checked before");
+  tool.add_threads();
+  tool.add_force();
+}
+
+std::string finish_options(Options& options) {
+  if (options.bos && options.no_bos) return "--bos and --no-bos exclude each other";
+  if (!options.shard.empty() && !read_shard(options.shard, options.shard_index, options.n_shards))
+    return fmt::format("--shard is '{}', must be K/N with K from 1 to N", options.shard);
+  if (!options.shard.empty()) --options.shard_index;
+  options.split = unescaped(options.split);
+  const bool evaluates = !options.tokenizer.empty() || !options.split.empty() || !options.shard.empty() ||
+                         !options.save_logits.empty() || !options.against.empty() || options.windows != 0;
+  if (options.merge && (evaluates || options.by_window))
+    return "--merge joins results and takes only --json and --by-position";
+  if (options.save_logits == "-" || options.save_logits == "/dev/stdout")
+    return "--save-logits needs a file: the result goes to standard output";
+  const auto reads_stdin =
+      options.texts.empty() || std::count(options.texts.begin(), options.texts.end(), "-");
+  if (!options.merge && (options.model == "-") + (options.tokenizer == "-") + (options.against == "-") +
+                                static_cast<int>(reads_stdin != 0) >
+                            1) {
+    return "MODEL, --tokenizer, --against and the text cannot share standard input";
+  }
+  return "";
+}
+
+}  // namespace ml_eval

@@ -1,0 +1,177 @@
+#include "common/text.hpp"
+#include "ml_eval/report.hpp"
+
+#include <ml/input.hpp>
+
+namespace ml_eval {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json estimate(const ml::Estimate& value) { return {{"mean", value.mean}, {"error", value.error}}; }
+
+void add_comparison(ordered_json& json, const ml::EvaluationSums& sums) {
+  json["base_perplexity"] = estimate(sums.base_perplexity());
+  json["base_nll"] = estimate(sums.base_nll());
+  json["perplexity_ratio"] = estimate(sums.perplexity_ratio());
+  ordered_json kl = estimate(sums.kl());
+  kl["median"] = sums.kl_quantile(0.5);
+  kl["p90"] = sums.kl_quantile(0.9);
+  kl["p99"] = sums.kl_quantile(0.99);
+  kl["p999"] = sums.kl_quantile(0.999);
+  kl["max"] = sums.kl_max();
+  json["kl"] = kl;
+  json["top1_agreement"] = estimate(sums.top_agreement());
+  json["top5_agreement"] = estimate(sums.top5_agreement());
+  json["probability_change"] = estimate(sums.probability_change());
+  json["probability_change"]["rms"] = sums.probability_change_rms();
+}
+
+ordered_json by_position(const ml::EvaluationSums& sums) {
+  ordered_json rows = ordered_json::array();
+  const auto positions = sums.positions();
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    const auto& p = positions[i];
+    if (p.n_tokens == 0) continue;
+    const auto n = static_cast<double>(p.n_tokens);
+    ordered_json row{{"first", i == 0 ? 0 : std::uint64_t(1) << i},
+                     {"last", (std::uint64_t(2) << i) - 1},
+                     {"n_tokens", p.n_tokens},
+                     {"nll", p.nll.value() / n}};
+    if (sums.compared()) {
+      row["kl"] = p.kl.value() / n;
+      row["top1_agreement"] = static_cast<double>(p.n_same_top) / n;
+    }
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+ordered_json by_window(const Plan& plan, const Result& result) {
+  ordered_json rows = ordered_json::array();
+  for (const WindowResult& window : result.windows) {
+    ordered_json row{{"text", plan.texts[window.text].name},
+                     {"begin", window.begin},
+                     {"n_tokens", window.n_tokens},
+                     {"nll", window.nll}};
+    if (result.sums.compared()) row["kl"] = window.kl;
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+// What two results must have in common to be joined.
+constexpr const char* kSame[] = {"model", "against", "ctx", "stride", "bos", "acts", "kv"};
+
+ml::Error error_of(const std::string& message) { return {.status = ml::Status::format, .message = message}; }
+
+// The objects of a file, one a line.
+ml::Result<std::vector<ordered_json>> read_results(const std::string& path) {
+  const auto text = ml::read_text(path);
+  if (!text) return text.error();
+  std::vector<ordered_json> objects;
+  for (std::size_t begin = 0; begin < text->size();) {
+    const std::size_t end = std::min(text->find('\n', begin), text->size());
+    const std::string line = text->substr(begin, end - begin);
+    begin = end + 1;
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    auto object = ordered_json::parse(line, nullptr, false);
+    if (!object.is_object() || !object.contains("sums")) return error_of("is no result of ml-eval --json");
+    for (const char* key : kSame) {
+      if (!object.contains(key)) return error_of(fmt::format("{} is missing", key));
+    }
+    for (const char* key : {"n_texts", "n_windows", "ctx", "stride"}) {
+      if (!object.contains(key) || !object[key].is_number_unsigned())
+        return error_of(fmt::format("{} must be a whole number", key));
+    }
+    objects.push_back(std::move(object));
+  }
+  if (objects.empty()) return error_of("holds no result of ml-eval --json");
+  return objects;
+}
+
+ml::Result<void> join(ordered_json& all, const ordered_json& next, Result& result) {
+  auto sums = ml::EvaluationSums::parse(next["sums"].dump());
+  if (!sums) return sums.error();
+  if (all.is_null()) {
+    all = next;
+    all["n_windows"] = 0;
+    all["texts"] = ordered_json::array();
+  }
+  for (const char* key : kSame) {
+    if (all[key] != next[key]) {
+      return ml::Error{.status = ml::Status::arg,
+                       .message = fmt::format("{} is {}, but {} in the results before", key, next[key].dump(),
+                                              all[key].dump())};
+    }
+  }
+  all["n_windows"] = all["n_windows"].get<std::uint64_t>() + next["n_windows"].get<std::uint64_t>();
+  for (const auto& name : next.value("texts", ordered_json::array())) {
+    const auto& names = all["texts"];
+    if (std::find(names.begin(), names.end(), name) == names.end()) all["texts"].push_back(name);
+  }
+  return result.sums.merge(*sums);
+}
+
+std::string text_of(const ordered_json& value) { return value.is_string() ? value.get<std::string>() : ""; }
+
+}  // namespace
+
+void print_json(cli::Tool& tool, const About& about, const Plan* plan, const Result& result,
+                const Options& options) {
+  const ml::EvaluationSums& sums = result.sums;
+  ordered_json json{{"model", about.model},
+                    {"against", about.against.empty() ? ordered_json() : ordered_json(about.against)},
+                    {"texts", about.texts},
+                    {"n_texts", about.n_texts},
+                    {"n_windows", about.n_windows},
+                    {"ctx", about.ctx},
+                    {"stride", about.stride},
+                    {"bos", about.bos},
+                    {"acts", about.activations},
+                    {"kv", about.kv},
+                    {"n_tokens", sums.n_tokens()},
+                    {"perplexity", estimate(sums.perplexity())},
+                    {"nll", estimate(sums.nll())}};
+  if (sums.compared()) add_comparison(json, sums);
+  if (options.by_position) json["by_position"] = by_position(sums);
+  if (options.by_window && plan != nullptr) json["by_window"] = by_window(*plan, result);
+  json["sums"] = ordered_json::parse(sums.to_json());
+  tool.print(cli::json_line(json));
+}
+
+void merge(cli::Tool& tool, const Options& options) {
+  std::vector<std::string> paths{options.model};
+  paths.insert(paths.end(), options.texts.begin(), options.texts.end());
+  ordered_json all;
+  Result result;
+  for (const std::string& path : paths) {
+    const std::string name = path == "-" ? "standard input" : path;
+    const auto objects = read_results(path);
+    if (!objects) return tool.fail(ml::with_path(objects.error(), name));
+    for (const ordered_json& object : *objects) {
+      if (const auto joined = join(all, object, result); !joined)
+        return tool.fail(ml::with_path(joined.error(), name));
+    }
+  }
+  About about{.model = text_of(all["model"]),
+              .against = text_of(all["against"]),
+              .texts = {},
+              .n_texts = all["n_texts"].get<std::uint64_t>(),
+              .n_windows = all["n_windows"].get<std::uint64_t>(),
+              .ctx = all["ctx"].get<std::uint32_t>(),
+              .stride = all["stride"].get<std::uint32_t>(),
+              .bos = all["bos"] == true,
+              .activations = text_of(all["acts"]),
+              .kv = text_of(all["kv"])};
+  for (const auto& name : all["texts"]) about.texts.push_back(text_of(name));
+  about.n_texts = std::max<std::uint64_t>(about.n_texts, about.texts.size());
+  if (options.json) {
+    print_json(tool, about, nullptr, result, options);
+  } else {
+    print_text(tool, about, nullptr, result, options);
+  }
+}
+
+}  // namespace ml_eval
