@@ -1,8 +1,8 @@
-// Integers in groups: every order against the format's text, the rules over every group length, and the forward
-// pass's way of multiplying them.
+// Integers in groups: every order against the format's text, the rules over every group length, and the
+// forward pass's way of multiplying them.
 
-#include "catch.hpp"
 #include "encodings/int_group.hpp"
+#include "catch.hpp"
 #include "encodings/q8_0.hpp"
 #include "encodings/scales.hpp"
 #include "kernels/targets.hpp"
@@ -36,12 +36,14 @@ struct Encoded {
   TensorView view;
 };
 
-Encoded encode(Encoding encoding, ScaleType scale_type, const std::vector<float>& x, std::uint64_t cols, bool round) {
+Encoded encode(Encoding encoding, ScaleType scale_type, const std::vector<float>& x, std::uint64_t cols,
+               bool round) {
   Encoded result;
   result.view = {.encoding = encoding, .scale_type = scale_type, .rows = x.size() / cols, .cols = cols};
   result.data.resize(result.view.rows * result.view.row_bytes());
   result.scales.resize(result.view.rows * result.view.row_scale_bytes());
-  REQUIRE_FALSE(encode_int_group(encoding, scale_type, x, cols, round, result.data.data(), result.scales.data()));
+  REQUIRE_FALSE(
+      encode_int_group(encoding, scale_type, x, cols, round, result.data.data(), result.scales.data()));
   result.view.data = result.data;
   result.view.scales = result.scales;
   return result;
@@ -63,7 +65,8 @@ int quant_at(const Encoded& e, std::uint64_t row, std::uint64_t col) {
     }
     case QuantOrder::blocks: break;
   }
-  if (layout.bits == 8) return static_cast<std::int8_t>(byte(row / 16 * 16 * cols + col / 4 * 64 + row % 16 * 4 + col % 4));
+  if (layout.bits == 8)
+    return static_cast<std::int8_t>(byte(row / 16 * 16 * cols + col / 4 * 64 + row % 16 * 4 + col % 4));
   return nibble(row / 16 * 8 * cols + col / 8 * 64 + row % 16 * 4 + col % 4, col % 8 >= 4);
 }
 
@@ -71,8 +74,9 @@ float scale_at(const Encoded& e, std::uint64_t row, std::uint64_t col) {
   const IntGroup layout = *int_group(e.view.encoding);
   const std::uint64_t n_groups = e.view.cols / layout.group;
   const std::uint64_t group = col / layout.group;
-  const std::uint64_t index = layout.order == QuantOrder::blocks ? (row / 16 * n_groups + group) * 16 + row % 16
-                                                                  : row * n_groups + group;
+  const std::uint64_t index = layout.order == QuantOrder::blocks
+                                  ? (row / 16 * n_groups + group) * 16 + row % 16
+                                  : row * n_groups + group;
   return load_scale(e.view, index);
 }
 
@@ -98,7 +102,8 @@ TEST_CASE("integers in groups lie where mog(5) puts them, and decode to quant x 
           const float d = scale_at(e, r, c);
           equal = equal && quant_at(e, r, c) == quants[c] && row[c] == static_cast<float>(quants[c]) * d;
           // A level is hit within half a step, but for the one end that four bits lack.
-          near = near && std::fabs(row[c] - x[r * kCols + c]) <= std::fabs(d) * (layout.bits == 8 ? 0.51f : 1.6f);
+          near = near &&
+                 std::fabs(row[c] - x[r * kCols + c]) <= std::fabs(d) * (layout.bits == 8 ? 0.51f : 1.6f);
         }
       }
       CHECK(equal);
@@ -107,7 +112,8 @@ TEST_CASE("integers in groups lie where mog(5) puts them, and decode to quant x 
   }
 }
 
-TEST_CASE("the order of quants changes nothing else: same quants and scales for one group length", "[int_group]") {
+TEST_CASE("the order of quants changes nothing else: same quants and scales for one group length",
+          "[int_group]") {
   constexpr std::uint64_t kRows = 16, kCols = 256;
   const auto x = random_weights(kRows * kCols);
   for (const bool round : {false, true}) {
@@ -120,7 +126,8 @@ TEST_CASE("the order of quants changes nothing else: same quants and scales for 
         bool equal = true;
         for (std::uint64_t r = 0; r < kRows; ++r) {
           for (std::uint64_t c = 0; c < kCols; ++c)
-            equal = equal && quant_at(one, r, c) == quant_at(two, r, c) && scale_at(one, r, c) == scale_at(two, r, c);
+            equal = equal && quant_at(one, r, c) == quant_at(two, r, c) &&
+                    scale_at(one, r, c) == scale_at(two, r, c);
         }
         INFO(encoding_info(encoding).name << " " << encoding_info(other).name);
         CHECK(equal);
@@ -199,7 +206,8 @@ TEST_CASE("a scale beyond f16 is reported with its row and group", "[int_group]"
   x[20 * 64 + 3] = 1e9f;
   std::vector<std::byte> data(x.size());
   std::vector<std::byte> scales(4 * 32);
-  const auto place = encode_int_group(Encoding::int8r16_g64, ScaleType::f16, x, 64, false, data.data(), scales.data());
+  const auto place =
+      encode_int_group(Encoding::int8r16_g64, ScaleType::f16, x, 64, false, data.data(), scales.data());
   REQUIRE(place);
   CHECK(place->row == 20);
   CHECK(place->group == 0);
@@ -215,19 +223,20 @@ TEST_CASE("rows expanded to Q8_0 hold the same weights", "[int_group]") {
       const Encoded e = encode(encoding, scale_type, x, kCols, false);
       std::vector<float> wanted(kCols), got(kCols);
       std::uint64_t n_seen = 0;
-      for_expanded_rows(e.view, 3, kRows, [&](const kernels::WeightMatrix& rows, std::uint64_t n, std::uint64_t first) {
-        const TensorView q8{.encoding = Encoding::q8_0,
-                            .scale_type = ScaleType::f32,
-                            .rows = n,
-                            .cols = kCols,
-                            .data = {reinterpret_cast<const std::byte*>(rows.data), n * kCols},
-                            .scales = {reinterpret_cast<const std::byte*>(rows.scales), n * kCols / 8}};
-        for (std::uint64_t i = 0; i < n; ++i, ++n_seen) {
-          decode_row(q8, i, got);
-          decode_row(e.view, first + i, wanted);
-          CHECK(got == wanted);
-        }
-      });
+      for_expanded_rows(
+          e.view, 3, kRows, [&](const kernels::WeightMatrix& rows, std::uint64_t n, std::uint64_t first) {
+            const TensorView q8{.encoding = Encoding::q8_0,
+                                .scale_type = ScaleType::f32,
+                                .rows = n,
+                                .cols = kCols,
+                                .data = {reinterpret_cast<const std::byte*>(rows.data), n * kCols},
+                                .scales = {reinterpret_cast<const std::byte*>(rows.scales), n * kCols / 8}};
+            for (std::uint64_t i = 0; i < n; ++i, ++n_seen) {
+              decode_row(q8, i, got);
+              decode_row(e.view, first + i, wanted);
+              CHECK(got == wanted);
+            }
+          });
       CHECK(n_seen == kRows - 3);
     }
   }

@@ -19,7 +19,9 @@ const std::string& sample() {
   static const std::string bytes = [] {
     const TempFolder folder;
     pack_mog(recipe_path("qwen3_5_text"), data_path("models/qwen35-stories"), folder.file("a.mog"),
-             {{"layers.*.down_proj", "int4_g64_f16"}, {"layers.*.up_proj", "int8r16_g32_f32"}, {"norm", "f16"},
+             {{"layers.*.down_proj", "int4_g64_f16"},
+              {"layers.*.up_proj", "int8r16_g32_f32"},
+              {"norm", "f16"},
               {"embed", "bf16"}});
     return read_file(folder.file("a.mog"));
   }();
@@ -40,7 +42,8 @@ std::uint64_t record_at(const std::string& name) {
   const auto slots = mog_slots(4);
   const auto slot = *find_mog_slot(name);
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (slots[i] == slot) return get<std::uint64_t>(sample(), offsetof(MogPreamble, directory_offset)) + 64 * i;
+    if (slots[i] == slot)
+      return get<std::uint64_t>(sample(), offsetof(MogPreamble, directory_offset)) + 64 * i;
   }
   FAIL(name);
   return 0;
@@ -64,7 +67,8 @@ TEST_CASE("a packed file is sound, and its directory is as the format says", "[m
   std::uint64_t end = file->preamble.payload_offset;
   for (const MlbArray& tensor : file->tensors) {
     CHECK(tensor.offset == (end + 63) / 64 * 64);
-    if (tensor.n_scale_bytes != 0) CHECK(tensor.scale_offset == (tensor.offset + tensor.n_bytes + 63) / 64 * 64);
+    if (tensor.n_scale_bytes != 0)
+      CHECK(tensor.scale_offset == (tensor.offset + tensor.n_bytes + 63) / 64 * 64);
     end = tensor.end();
   }
 }
@@ -78,8 +82,9 @@ TEST_CASE("slots, encodings and architectures have the names and numbers of the 
   CHECK(mog_slot_name(slots[79]) == "norm");
   CHECK(mog_slot_name(slots[80]) == "lm_head");
   for (const MogSlot& slot : slots) CHECK(find_mog_slot(mog_slot_name(slot)) == slot);
-  for (const char* wrong : {"", "layers", "layers.", "layers.0", "layers.0.", "layers.x.q_proj", "layers.-1.q_proj",
-                            "layers.00.q_proj", "layers.512.q_proj", "layers.0.embed", "q_proj", "Embed"}) {
+  for (const char* wrong :
+       {"", "layers", "layers.", "layers.0", "layers.0.", "layers.x.q_proj", "layers.-1.q_proj",
+        "layers.00.q_proj", "layers.512.q_proj", "layers.0.embed", "q_proj", "Embed"}) {
     CHECK_FALSE(find_mog_slot(wrong));
   }
   CHECK(mog_encodings().size() == 33);
@@ -111,7 +116,8 @@ TEST_CASE("every defect of a .mog has its message", "[mog]") {
     return record + (name == "encoding" ? 48 : 52);
   };
 #define SET(type, where, value) [=](std::string& f) { put<type>(f, where, value); }
-#define ADD(type, where, value) [=](std::string& f) { put<type>(f, where, static_cast<type>(get<type>(f, where) + (value))); }
+#define ADD(type, where, value) \
+  [=](std::string& f) { put<type>(f, where, static_cast<type>(get<type>(f, where) + (value))); }
   const std::vector<Damage> rows{
       {"magic is not MOG", SET(char, 0, 'X')},
       {"version is 1, an older public layout of .mog", SET(std::uint32_t, 4, 1u)},
@@ -134,7 +140,8 @@ TEST_CASE("every defect of a .mog has its message", "[mog]") {
       {"record_size is 72, must be 64", ADD(std::uint32_t, 44, 8)},
       {"payload_offset is", ADD(std::uint64_t, 48, 64)},
       {"the payload needs", ADD(std::uint64_t, 56, 1)},
-      {"the last tensor ends after", [](std::string& f) {
+      {"the last tensor ends after",
+       [](std::string& f) {
          put<std::uint64_t>(f, 56, get<std::uint64_t>(f, 56) + 128);
          f.append(128, '\0');
        }},
@@ -166,7 +173,8 @@ TEST_CASE("every defect of a .mog has its message", "[mog]") {
       {"padding of the record is not zero", SET(std::uint32_t, at(q, "padding") + 8, 1u)},
       {"data takes", ADD(std::uint64_t, at(q, "data bytes"), 1)},
       {"scales take", ADD(std::uint64_t, at(q, "scale bytes"), -4)},
-      {"offset of scales is 64, must be 0 for f32", SET(std::uint64_t, record_at("layers.0.attn_norm") + 8, 64ull)},
+      {"offset of scales is 64, must be 0 for f32",
+       SET(std::uint64_t, record_at("layers.0.attn_norm") + 8, 64ull)},
       {"offset of data is", ADD(std::uint64_t, at(q, "data"), 4)},
       {"overlaps what ends at", ADD(std::uint64_t, at(q, "data"), -64)},
       {"no more than padding before it", ADD(std::uint64_t, at(q, "data"), 64)},
@@ -212,10 +220,10 @@ TEST_CASE("what only a check finds: gaps that are not zero, values that are not 
   const MlbArray embed = find(Role::tok_emb, kNoLayer);
   const MlbArray down = find(Role::w2, 0);
   const std::vector<Damage> rows{
-      {"padding byte is 1, must be 0", [&](std::string& f) {
-         f[get<std::uint64_t>(f, 16) + get<std::uint64_t>(f, 24)] = 1;
-       }},
-      {"value of row 0, column 5 is infinite", [&](std::string& f) { put<std::uint16_t>(f, norm.offset + 10, 0x7c00); }},
+      {"padding byte is 1, must be 0",
+       [&](std::string& f) { f[get<std::uint64_t>(f, 16) + get<std::uint64_t>(f, 24)] = 1; }},
+      {"value of row 0, column 5 is infinite",
+       [&](std::string& f) { put<std::uint16_t>(f, norm.offset + 10, 0x7c00); }},
       {"value of row 1, column 2 is NaN",
        [&](std::string& f) { put<std::uint16_t>(f, embed.offset + 2 * (embed.cols + 2), 0x7fc1); }},
       {"scale of row 17, column 32 is NaN",
