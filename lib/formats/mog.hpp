@@ -9,6 +9,9 @@ namespace ml {
 /// Reads a .mog: validates all of it (mog(5), VALIDATION) and points the model's tensors into `input`.
 Result<Model> open_mog(std::shared_ptr<const InputBytes> input, const OpenOptions& options);
 
+/// @return true where `bytes` begin as a .mog does
+bool is_mog(std::span<const std::byte> bytes);
+
 /// The tokenizer section of a .mog whose preamble, configuration and directory are sound.
 ///
 /// @return  empty where the file has none

@@ -11,6 +11,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 namespace ml {
 
@@ -242,7 +244,7 @@ MogDirectory read_mog_directory(Bytes bytes) {
     return result;
   }
   if (bytes.size() < kMogHeadBytes) {
-    defects.push_back(too_short(bytes.size(), "preamble and configuration", kMogHeadBytes));
+    defects.push_back(too_short(bytes.size(), "the fixed part (preamble and configuration)", kMogHeadBytes));
     return result;
   }
   std::memcpy(&file.config, bytes.data() + kMogConfigAt, sizeof file.config);
@@ -286,6 +288,18 @@ Result<MogFile> read_mog(Bytes bytes) {
   MogDirectory directory = read_mog_directory(bytes);
   if (!directory.defects.empty()) return std::move(directory.defects.front());
   return std::move(directory.file);
+}
+
+bool is_mog(Bytes bytes) { return as_text(bytes).starts_with(std::string_view("MOG\0", 4)); }
+
+bool mog_holds_tokenizer(const std::string& path) {
+  MogPreamble preamble;
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
+  std::ifstream file(path, std::ios::binary);
+  file.read(reinterpret_cast<char*>(&preamble), sizeof preamble);
+  return file && preamble.magic == MogPreamble().magic && preamble.version == kMogVersion &&
+         preamble.tokenizer_offset != 0;
 }
 
 Result<Bytes> mog_tokenizer_section(Bytes bytes) {

@@ -32,10 +32,8 @@ bool exists(const std::string& path) {
 // Tensor -> shard, both as the index spells them. Empty where the folder has no index.
 using WeightMap = std::map<std::string, std::string>;
 
-Result<WeightMap> read_index(const std::string& folder) {
+Result<WeightMap> read_index(const std::string& path) {
   WeightMap map;
-  const std::string path = path_in_folder(folder, kIndexName);
-  if (!exists(path)) return map;
   const auto refuse = [&path](std::string message, std::string tensor = {}) {
     return Error{
         .status = Status::format, .message = std::move(message), .path = path, .tensor = std::move(tensor)};
@@ -64,6 +62,11 @@ Result<WeightMap> read_index(const std::string& folder) {
     map.emplace(tensor, name);
   }
   return map;
+}
+
+Result<WeightMap> read_index_of(const std::string& folder) {
+  const std::string path = path_in_folder(folder, kIndexName);
+  return exists(path) ? read_index(path) : WeightMap();
 }
 
 // All of model-00001-of-0000N.safetensors, where the names are no others.
@@ -142,20 +145,8 @@ Result<std::vector<std::string>> shards_of(const std::string& folder, const Weig
   return paths;
 }
 
-}  // namespace
-
-std::string path_in_folder(const std::string& folder, std::string_view name) {
-  return folder.ends_with('/') ? folder + std::string(name) : fmt::format("{}/{}", folder, name);
-}
-
-Result<std::vector<std::string>> find_shards(const std::string& folder) {
-  ML_TRY(const WeightMap index, read_index(folder));
-  return shards_of(folder, index);
-}
-
-Result<std::vector<Shard>> open_shards(const std::string& folder) {
-  ML_TRY(const WeightMap index, read_index(folder));
-  ML_TRY(const std::vector<std::string> paths, shards_of(folder, index));
+Result<std::vector<Shard>> open_all(const std::string& folder, const WeightMap& index,
+                                    const std::vector<std::string>& paths) {
   std::vector<Shard> shards;
   for (const std::string& path : paths) {
     ML_TRY(auto input, InputBytes::open(path));
@@ -165,6 +156,35 @@ Result<std::vector<Shard>> open_shards(const std::string& folder) {
   }
   ML_CHECK(check_against_index(folder, index, shards));
   return shards;
+}
+
+}  // namespace
+
+std::string path_in_folder(const std::string& folder, std::string_view name) {
+  return folder.ends_with('/') ? folder + std::string(name) : fmt::format("{}/{}", folder, name);
+}
+
+Result<std::vector<std::string>> find_shards(const std::string& folder) {
+  ML_TRY(const WeightMap index, read_index_of(folder));
+  return shards_of(folder, index);
+}
+
+Result<std::vector<Shard>> open_shards(const std::string& folder) {
+  ML_TRY(const WeightMap index, read_index_of(folder));
+  ML_TRY(const std::vector<std::string> paths, shards_of(folder, index));
+  return open_all(folder, index, paths);
+}
+
+Result<std::vector<Shard>> open_weights(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return open_shards(path);
+  ML_TRY(const auto input, InputBytes::open(path));
+  if (looks_like_safetensors(input->data())) return open_all({}, {}, {path});
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  const std::string folder = parent.empty() ? "." : parent;
+  ML_TRY(const WeightMap index, read_index(path));
+  ML_TRY(const std::vector<std::string> paths, shards_of(folder, index));
+  return open_all(folder, index, paths);
 }
 
 }  // namespace ml

@@ -36,4 +36,8 @@ Result<std::vector<std::string>> find_shards(const std::string& folder);
 /// @error io, format, limit  names the file, and the tensors
 Result<std::vector<Shard>> open_shards(const std::string& folder);
 
+/// The same for a folder, an index of any name (then the shards that it names, in its folder), or one
+/// .safetensors.
+Result<std::vector<Shard>> open_weights(const std::string& path);
+
 }  // namespace ml

@@ -193,9 +193,9 @@ class Encoder {
         text += c;
       }
     }
-    const std::uint32_t whole = impl_.whole_pieces.find(impl_.contents.tokens, text);
-    if (whole != PieceTable::kNone) out_.push(whole);
-    return whole != PieceTable::kNone;
+    const std::uint32_t whole = impl_.whole_piece(text);
+    if (whole != kNoToken) out_.push(whole);
+    return whole != kNoToken;
   }
 
   struct Batch {
@@ -278,8 +278,8 @@ class Encoder {
     std::vector<std::uint32_t>& symbols = scratch_.symbols;
     symbols.clear();
     if (byte_level_ && (flags_ & kMltIgnoreMerges)) {
-      const std::uint32_t whole = impl_.whole_pieces.find(impl_.contents.tokens, piece);
-      if (whole != PieceTable::kNone) symbols.push_back(whole);
+      const std::uint32_t whole = impl_.whole_piece(piece);
+      if (whole != kNoToken) symbols.push_back(whole);
     }
     if (symbols.empty()) {
       byte_level_ ? add_piece(piece) : add_chars(piece);
@@ -297,8 +297,7 @@ class Encoder {
       const auto byte = static_cast<unsigned char>(c);
       const std::uint32_t id = impl_.byte_tokens[byte];
       if (id == kNoToken) continue;
-      if (previous >= 0)
-        scratch_.rules.push_back(impl_.byte_rules[static_cast<std::size_t>(previous << 8 | byte)]);
+      if (previous >= 0) scratch_.rules.push_back(impl_.byte_rule(static_cast<unsigned>(previous), byte));
       scratch_.symbols.push_back(id);
       previous = byte;
     }
@@ -318,9 +317,9 @@ class Encoder {
       const char* const begin = at;
       const bool space = *at == ' ';
       const char32_t cp = next_char(at);
-      const auto found = impl_.char_tokens.find(space ? 0x2581 : cp);
-      if (found != impl_.char_tokens.end()) {
-        scratch_.symbols.push_back(found->second);
+      const std::uint32_t id = impl_.char_token(space ? 0x2581 : cp);
+      if (id != kNoToken) {
+        scratch_.symbols.push_back(id);
       } else {
         add_bytes(space ? kSpaceMark : std::string_view(begin, static_cast<std::size_t>(at - begin)));
       }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "formats/mlt.hpp"
+#include "formats/mog_tokenizer.hpp"
 #include "util/aligned_buffer.hpp"
 
 #include <algorithm>
@@ -43,7 +44,14 @@ class MergeTable {
     }
   }
 
+  /// No table: pairs are searched in the section of a .mog, which must outlive this.
+  explicit MergeTable(const MogTokens& mapped) : MergeTable() { mapped_ = &mapped; }
+
   Rule find(std::uint32_t left, std::uint32_t right) const {
+    if (mapped_ != nullptr) [[unlikely]] {
+      const auto merge = mapped_->find_merge(left, right);
+      return merge ? Rule{merge->rank, merge->merged} : Rule{kNoRank, 0};
+    }
     const Slot slot = slots_.data()[find_slot(hash_of(left, right), left, right)];
     if (slot.rank_plus_1 == 0) return {kNoRank, 0};
     return {slot.rank_plus_1 - 1, merges_[slot.rank_plus_1 - 1].merged};
@@ -71,6 +79,7 @@ class MergeTable {
     return i;
   }
 
+  const MogTokens* mapped_ = nullptr;
   int shift_ = 0;
   std::span<const MltMerge> merges_;
   AlignedBuffer<Slot> slots_;

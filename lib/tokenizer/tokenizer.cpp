@@ -1,6 +1,7 @@
 #include <ml/tokenizer.hpp>
 
 #include "convert/tokenizer.hpp"
+#include "formats/mog.hpp"
 #include "tokenizer/tokenizer_impl.hpp"
 #include "util/try.hpp"
 #include "util/utf8.hpp"
@@ -38,6 +39,23 @@ TokenizerImpl::TokenizerImpl(MltContents source) : contents(std::move(source)), 
   } else {
     index_cuts();
   }
+}
+
+std::uint32_t TokenizerImpl::char_token(char32_t cp) const {
+  if (!mapped) {
+    const auto found = char_tokens.find(cp);
+    return found != char_tokens.end() ? found->second : kNoToken;
+  }
+  std::string text;
+  append_utf8(text, cp);
+  return mapped->find(text, [this](std::uint32_t id) { return is_symbol(id); }).value_or(kNoToken);
+}
+
+std::uint32_t TokenizerImpl::whole_piece(std::string_view piece) const {
+  if (!mapped) return whole_pieces.find(contents.tokens, piece);
+  return mapped
+      ->find(piece, [this](std::uint32_t id) { return contents.tokens.attr(id) == TokenAttr::normal; })
+      .value_or(kNoToken);
 }
 
 void TokenizerImpl::index_symbols() {
@@ -113,21 +131,42 @@ const MltTokens& TokenizerImpl::spelled_tokens() const {
 
 Tokenizer::Tokenizer(std::shared_ptr<const TokenizerImpl> impl) : impl_(std::move(impl)) {}
 
+namespace {
+
+Result<std::shared_ptr<const TokenizerImpl>> open_mapped(std::span<const std::byte> file,
+                                                         std::shared_ptr<const void> storage) {
+  ML_TRY(const auto section, mog_tokenizer_section(file));
+  if (section.empty()) return Error{Status::format, "the .mog holds no tokenizer"};
+  ML_TRY(MogTokens tokens, MogTokens::read(section));
+  return std::make_shared<const TokenizerImpl>(std::move(tokens), std::move(storage));
+}
+
+}  // namespace
+
 Result<Tokenizer> Tokenizer::open(const std::string& path) {
-  ML_TRY(LoadedTokenizer loaded, load_tokenizer(path, {}));
+  ML_TRY(const TokenizerSource source, open_tokenizer(path));
+  if (is_mog(source.input->data())) {
+    auto impl = open_mapped(source.input->data(), source.input);
+    if (!impl) return with_path(std::move(impl.error()), path);
+    return Tokenizer(std::move(*impl));
+  }
+  ML_TRY(LoadedTokenizer loaded, load_tokenizer(source, {}));
   return Tokenizer(std::make_shared<const TokenizerImpl>(std::move(loaded.contents)));
 }
 
 Result<Tokenizer> Tokenizer::from_bytes(std::span<const std::byte> bytes) {
+  if (is_mog(bytes)) {
+    const auto copy = std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end());
+    ML_TRY(auto impl, open_mapped(*copy, copy));
+    return Tokenizer(std::move(impl));
+  }
   ML_TRY(LoadedTokenizer loaded, load_tokenizer(bytes, {}, {}));
   return Tokenizer(std::make_shared<const TokenizerImpl>(std::move(loaded.contents)));
 }
 
 std::uint32_t Tokenizer::n_vocab() const { return impl_->contents.tokens.size(); }
 
-std::uint32_t Tokenizer::n_merges() const {
-  return static_cast<std::uint32_t>(impl_->contents.merges.size());
-}
+std::uint32_t Tokenizer::n_merges() const { return impl_->n_merges(); }
 
 TokenizerKind Tokenizer::kind() const { return impl_->contents.kind; }
 

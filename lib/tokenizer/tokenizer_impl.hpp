@@ -3,6 +3,7 @@
 #include <ml/tokenizer.hpp>
 
 #include "formats/mlt.hpp"
+#include "formats/mog_tokenizer.hpp"
 #include "tokenizer/added_tokens.hpp"
 #include "tokenizer/bpe.hpp"
 #include "tokenizer/long_piece_cache.hpp"
@@ -12,7 +13,9 @@
 #include "tokenizer/word_cuts.hpp"
 
 #include <array>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 namespace ml {
@@ -43,10 +46,29 @@ class ScratchPool {
   mutable std::vector<std::unique_ptr<EncodeScratch>> free_;
 };
 
-/// A tokenizer's contents and what encoding looks up in them.
+/// A tokenizer's contents and what encoding looks up in them. One that lies in a .mog is searched where it
+/// is: then there are no tables of the vocabulary or the merges.
 struct TokenizerImpl {
   explicit TokenizerImpl(MltContents source);
+  /// @param storage  keeps the section that `source` lies in
+  TokenizerImpl(MogTokens source, std::shared_ptr<const void> storage);
 
+  /// @return the token of one character, as BPE begins with it, or kNoToken. Kind 1
+  std::uint32_t char_token(char32_t cp) const;
+  /// @return the id of a whole piece where the flag ignore_merges looks for one, or kNoToken
+  std::uint32_t whole_piece(std::string_view piece) const;
+  /// @return the rule of the tokens of two bytes. Kind 2
+  MergeTable::Rule byte_rule(unsigned left, unsigned right) const {
+    if (byte_rules.empty()) [[unlikely]]
+      return merges.find(byte_tokens[left], byte_tokens[right]);
+    return byte_rules[std::size_t(left) << 8 | right];
+  }
+  std::uint32_t n_merges() const {
+    return mapped ? mapped->n_merges() : static_cast<std::uint32_t>(contents.merges.size());
+  }
+
+  std::shared_ptr<const void> storage;
+  std::optional<MogTokens> mapped;
   MltContents contents;
   AddedTokens added;
   MergeTable merges;
@@ -70,6 +92,11 @@ struct TokenizerImpl {
   mutable MltTokens spelled_;
 
   void index_symbols();
+  void find_symbols();
+  void find_cuts();
+  bool is_symbol(std::uint32_t id) const;
+
+  std::vector<std::uint32_t> added_in_rules_;  // of a mapped tokenizer: sorted
   void index_cuts();
   void index_byte_rules();
 };

@@ -159,6 +159,9 @@ struct MogFile {
 /// @cost          independent of the sizes that the file claims
 ML_API Result<MogFile> read_mog(std::span<const std::byte> bytes);
 
+/// @return true for a file that is a .mog with a tokenizer, as its first bytes say; any other path is false
+ML_API bool mog_holds_tokenizer(const std::string& path);
+
 /// Reads all of a .mog and reports every defect, at most one of a kind for each tensor. Beyond what opening
 /// refuses: gaps that are not zero, and NaN or infinity among scales and plain tensors.
 ///

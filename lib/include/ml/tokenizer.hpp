@@ -58,15 +58,16 @@ class ML_API Tokenizer {
  public:
   /// Opens a tokenizer and checks all of it.
   ///
-  /// @param path   a .mlt file, a tokenizer.json, or a folder that holds one; "-" reads standard input
+  /// @param path   a .mlt file, a .mog that holds one, a tokenizer.json, or a folder that holds one; "-"
+  /// reads standard input
   /// @error io           cannot open or read
   /// @error format       bytes break the format; offset is the first wrong byte
   /// @error unsupported  a tokenizer.json with a feature that .mlt cannot say; the message names its JSON
   /// path
   static Result<Tokenizer> open(const std::string& path);
 
-  /// The same from the bytes of a .mlt or a tokenizer.json (whose BOS and EOS then come from itself alone).
-  /// The bytes may go afterwards.
+  /// The same from the bytes of a .mlt, a .mog or a tokenizer.json (whose BOS and EOS then come from itself
+  /// alone). The bytes may go afterwards.
   static Result<Tokenizer> from_bytes(std::span<const std::byte> bytes);
 
   /// Ids of one text. Bytes that are not UTF-8 count as U+FFFD, one for each maximal invalid part.
