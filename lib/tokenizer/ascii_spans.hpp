@@ -19,6 +19,9 @@ namespace ml::spans {
 using Find = std::size_t (*)(const char* text, std::size_t n_bytes, std::uint32_t base, std::uint32_t* ends,
                              std::size_t capacity, std::size_t* n_ends);
 
+inline constexpr std::size_t kBlock = 64;  ///< bytes that are looked at together
+inline constexpr std::size_t kLeast = 8;   ///< bytes of ASCII for which that is worth it
+
 enum Pattern : std::size_t {
   kGpt2,
   kGpt2SplitDigits,

@@ -188,11 +188,11 @@ std::size_t find(const char* text, std::size_t n_bytes, std::uint32_t base, std:
   std::size_t at = 0;
   std::uint32_t* out = ends + *n_ends;
   std::uint32_t* const full = ends + capacity;
-  while (n_bytes - at >= 64 && full - out >= 64) {
+  while (n_bytes - at >= kBlock && static_cast<std::size_t>(full - out) >= kBlock) {
     const Block block(text + at);
     const Mask unknown = unknown_bytes<kPattern>(block);
     const unsigned n = unknown == 0 ? 64 : lowest(unknown);
-    if (n < 8) break;  // a scanner is faster
+    if (n < kLeast) break;  // a scanner is faster
     const Classes classes(block, below(n));
     Mask starts = starts_of<kPattern>(block, text + at, classes, n) & below(n - 1) & ~Mask(1);
     if (starts == 0) break;

@@ -10,7 +10,7 @@ namespace ml {
 namespace {
 
 constexpr std::size_t kKeepBytes = std::size_t(1) << 20;
-constexpr std::size_t kMuch = std::size_t(1) << 18;   // bytes of a long text
+constexpr std::size_t kMuch = std::size_t(1) << 18;   // bytes after which more may be expected
 constexpr std::size_t kBatch = 512;                   // pieces that are found before they are looked up
 constexpr std::size_t kReach = std::size_t(1) << 30;  // bytes of a batch
 constexpr std::size_t kGroup = 32;
@@ -64,6 +64,21 @@ class Encoder {
   }
 
  private:
+  struct Batch {
+    const char* text;
+    std::size_t n;
+    std::array<std::uint32_t, kBatch> ends;  // of the pieces, from `text` on
+
+    void begin(const char* at) {
+      text = at;
+      n = 0;
+    }
+    bool has_room(const char* at) const {
+      return n + 64 <= kBatch && static_cast<std::size_t>(at - text) < kReach;
+    }
+    void push(const char* end) { ends[n++] = static_cast<std::uint32_t>(end - text); }
+  };
+
   // Text between added tokens; `first` where nothing is before it.
   void encode_gap(std::string_view gap, bool first) {
     if (gap.empty()) return;
@@ -110,9 +125,7 @@ class Encoder {
       batch.begin(at);
       while (at != end && batch.has_room(at)) {
         if (ascii_spans_) {
-          at +=
-              ascii_spans_(at, static_cast<std::size_t>(end - at),
-                           static_cast<std::uint32_t>(at - batch.text), batch.ends.data(), kBatch, &batch.n);
+          at += find_ascii(at, end, batch);
           if (at == end || !batch.has_room(at)) break;
         }
         // What the shortcut leaves, one piece at a time.
@@ -124,6 +137,18 @@ class Encoder {
       }
       encode_batch(batch);
     }
+  }
+
+  // The last bytes are looked at in a block of their own, behind which all is unknown.
+  std::size_t find_ascii(const char* at, const char* end, Batch& batch) const {
+    const auto from = static_cast<std::uint32_t>(at - batch.text);
+    const auto n_bytes = static_cast<std::size_t>(end - at);
+    if (n_bytes >= spans::kBlock) return ascii_spans_(at, n_bytes, from, batch.ends.data(), kBatch, &batch.n);
+    if (n_bytes < spans::kLeast) return 0;
+    std::array<char, spans::kBlock> block;
+    block.fill('\x80');
+    std::memcpy(block.data(), at, n_bytes);
+    return ascii_spans_(block.data(), block.size(), from, batch.ends.data(), kBatch, &batch.n);
   }
 
   // Kind 1: a space stands for U+2581 from here on.
@@ -197,21 +222,6 @@ class Encoder {
     if (whole != kNoToken) out_.push(whole);
     return whole != kNoToken;
   }
-
-  struct Batch {
-    const char* text;
-    std::size_t n;
-    std::array<std::uint32_t, kBatch> ends;  // of the pieces, from `text` on
-
-    void begin(const char* at) {
-      text = at;
-      n = 0;
-    }
-    bool has_room(const char* at) const {
-      return n + 64 <= kBatch && static_cast<std::size_t>(at - text) < kReach;
-    }
-    void push(const char* end) { ends[n++] = static_cast<std::uint32_t>(end - text); }
-  };
 
   void encode_batch(const Batch& batch) {
     const char* piece = batch.text;
@@ -359,10 +369,9 @@ void Tokenizer::encode_to(std::vector<std::uint32_t>& ids, std::string_view text
     text = lossy;
   }
   auto scratch = impl_->scratches.take();
-  if (text.size() >= kMuch) {
-    scratch->cache.expect_much();
-    ids.reserve(ids.size() + text.size() / 4);
-  }
+  if (text.size() >= kMuch) ids.reserve(ids.size() + text.size() / 4);
+  scratch->n_bytes += text.size();
+  if (scratch->n_bytes >= kMuch) scratch->cache.expect_much();
   IdSink out(ids);
   Encoder(*impl_, *scratch, out, options.target).encode(text, options.added);
   out.flush();

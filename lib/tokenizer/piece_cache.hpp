@@ -61,9 +61,15 @@ class PieceCache {
 
   void prefetch(const Key& key) const { __builtin_prefetch(&sets_.data()[key.set]); }
 
-  /// Much text is to come: most of the memory will be used.
+  /// Much text is to come: most of the memory will be used. Only memory that nothing has touched becomes
+  /// large pages, so what is remembered moves.
   void expect_much() {
-    if (!std::exchange(expects_much_, true)) sets_.use_large_pages();
+    if (std::exchange(expects_much_, true)) return;
+    auto large = AlignedBuffer<Set>::allocate(sets_.size());
+    if (!large) return;
+    large->use_large_pages();
+    if (used_) std::memcpy(large->data(), sets_.data(), sets_.n_bytes());
+    sets_ = std::move(*large);
   }
 
   /// @return null where the piece is not remembered
@@ -80,6 +86,7 @@ class PieceCache {
   }
 
   void insert(const Key& key, std::span<const std::uint32_t> tokens) {
+    used_ = true;
     Set& set = sets_.data()[key.set];
     set[1] = set[0];
     Entry& entry = set[0];
@@ -123,6 +130,7 @@ class PieceCache {
 
   AlignedBuffer<Set> sets_;
   bool expects_much_ = false;
+  bool used_ = false;
   std::vector<std::uint32_t> more_;
 };
 

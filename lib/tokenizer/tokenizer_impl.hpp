@@ -34,6 +34,7 @@ struct EncodeScratch {
   std::vector<std::uint32_t> symbols;
   std::vector<MergeTable::Rule> rules;  // of each symbol with the next
   std::string text;                     // normalized
+  std::uint64_t n_bytes = 0;            // of all texts so far
 };
 
 class ScratchPool {
