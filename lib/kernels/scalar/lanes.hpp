@@ -201,6 +201,7 @@ inline Bytes load_quads_n(const void* p, std::uint64_t n) {
   std::memcpy(a.byte, p, n);
   return a;
 }
+inline Bytes shared(Bytes a) { return a; }
 inline void store_quads(void* p, Bytes a) { std::memcpy(p, a.byte, sizeof a.byte); }
 inline Bytes broadcast_quad(const void* p) {
   const auto* quad = static_cast<const unsigned char*>(p);

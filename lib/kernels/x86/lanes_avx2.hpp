@@ -165,6 +165,7 @@ inline Bytes load_quads_n(const void* p, std::uint64_t n) {
   std::memcpy(bytes, p, n);
   return load_quads(bytes);
 }
+inline Bytes shared(Bytes a) { return a; }
 inline void store_quads(void* p, Bytes a) {
   _mm256_storeu_si256(static_cast<__m256i*>(p), a.low);
   _mm256_storeu_si256(static_cast<__m256i*>(p) + 1, a.high);

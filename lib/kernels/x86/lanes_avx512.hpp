@@ -113,6 +113,11 @@ inline Bytes load_quads(const void* p) { return {_mm512_loadu_si512(p)}; }
 inline Bytes load_quads_n(const void* p, std::uint64_t n) {
   return {_mm512_maskz_loadu_epi8(n == 0 ? 0 : ~0ull >> (64 - n), p)};
 }
+// A value with several uses, to stay in a register: GCC would read memory once for each.
+inline Bytes shared(Bytes a) {
+  __asm__("" : "+v"(a.v));
+  return a;
+}
 inline void store_quads(void* p, Bytes a) { _mm512_storeu_si512(p, a.v); }
 inline Bytes broadcast_quad(const void* p) {
   std::int32_t quad;
