@@ -19,8 +19,8 @@ namespace ml::kernels {
 namespace {
 
 inline Floats load_scales(const unsigned char* p, bool f16, std::uint64_t n) {
-  if (f16) return load_f16_n(p, n);
-  return quads_to_floats(load_quads_n(p, n * sizeof(float)));
+  if (n == kLanes) return f16 ? load_f16(p) : quads_to_floats(load_quads(p));
+  return f16 ? load_f16_n(p, n) : quads_to_floats(load_quads_n(p, n * sizeof(float)));
 }
 
 // One row times kN tokens; token t of the arranged quants is at quants + t * x.blocks * 32.
