@@ -147,7 +147,8 @@ void Tool::add_threads() {
 
 void Tool::add_target() {
   std::string names;
-  for (const ml::Target target : {ml::Target::scalar, ml::Target::avx2, ml::Target::avx512}) {
+  for (const ml::Target target :
+       {ml::Target::scalar, ml::Target::avx2, ml::Target::avxvnni, ml::Target::avx512}) {
     names += (names.empty() ? "{" : ",") + std::string(ml::target_name(target));
   }
   app_.add_option("--target", target_name_, "Instruction set to use; default: ML_TARGET, then the fastest")

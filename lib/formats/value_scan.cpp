@@ -21,23 +21,24 @@ struct Tally {
   std::uint64_t count = 0;
 };
 
-constexpr std::byte kMinusInt8{0x80};
-
-// The inner loops hold no branch, so that they run at the speed of memory.
+// The inner loops hold no branch and stay in lanes as wide as a word, so that they run at the speed of
+// memory.
 constexpr std::size_t kStride = 4096;
 
-template <class IsBad>
-Tally tally(std::span<const std::byte> bytes, std::size_t unit, IsBad is_bad) {
+template <class Word, class IsBad>
+Tally tally(std::span<const std::byte> bytes, IsBad is_bad) {
   Tally result;
   for (std::size_t begin = 0; begin < bytes.size(); begin += kStride) {
-    const std::size_t n = std::min(kStride, bytes.size() - begin) / unit;
+    const std::size_t n = std::min(kStride, bytes.size() - begin) / sizeof(Word);
     const std::byte* at = bytes.data() + begin;
-    unsigned any = 0;
-    for (std::size_t i = 0; i < n; ++i) any |= is_bad(at + i * unit) ? 1u : 0u;
+    Word any = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      any = static_cast<Word>(any | static_cast<Word>(is_bad(load_le<Word>(at + i * sizeof(Word)))));
+    }
     if (any == 0) continue;
     for (std::size_t i = 0; i < n; ++i) {
-      if (!is_bad(at + i * unit)) continue;
-      result.first = std::min<std::uint64_t>(result.first, begin / unit + i);
+      if (!is_bad(load_le<Word>(at + i * sizeof(Word)))) continue;
+      result.first = std::min<std::uint64_t>(result.first, begin / sizeof(Word) + i);
       ++result.count;
     }
   }
@@ -45,26 +46,23 @@ Tally tally(std::span<const std::byte> bytes, std::size_t unit, IsBad is_bad) {
 }
 
 Tally find_minus_128(std::span<const std::byte> bytes) {
-  return tally(bytes, 1, [](const std::byte* at) { return *at == kMinusInt8; });
+  return tally<std::uint8_t>(bytes, [](std::uint8_t word) { return word == 0x80; });
 }
 
 Tally find_non_finite_f32(std::span<const std::byte> bytes) {
-  return tally(bytes, 4,
-               [](const std::byte* at) { return (load_le<std::uint32_t>(at) & 0x7f800000u) == 0x7f800000u; });
+  return tally<std::uint32_t>(bytes, [](std::uint32_t word) { return (word & 0x7f800000u) == 0x7f800000u; });
 }
 
 Tally find_non_finite_f16(std::span<const std::byte> bytes) {
-  return tally(bytes, 2,
-               [](const std::byte* at) { return (load_le<std::uint16_t>(at) & 0x7c00u) == 0x7c00u; });
+  return tally<std::uint16_t>(bytes, [](std::uint16_t word) { return (word & 0x7c00u) == 0x7c00u; });
 }
 
 Tally find_non_finite_bf16(std::span<const std::byte> bytes) {
-  return tally(bytes, 2,
-               [](const std::byte* at) { return (load_le<std::uint16_t>(at) & 0x7f80u) == 0x7f80u; });
+  return tally<std::uint16_t>(bytes, [](std::uint16_t word) { return (word & 0x7f80u) == 0x7f80u; });
 }
 
 Tally find_non_zero(std::span<const std::byte> bytes) {
-  return tally(bytes, 1, [](const std::byte* at) { return *at != std::byte{0}; });
+  return tally<std::uint8_t>(bytes, [](std::uint8_t word) { return word != 0; });
 }
 
 Tally tally_stretch(std::span<const std::byte> bytes, ValueRule rule) {

@@ -18,12 +18,9 @@
 namespace ml::kernels {
 namespace {
 
-// Far enough ahead to hide the memory's latency, near enough to stay in the first-level cache.
-inline constexpr std::uint64_t kPrefetchBytes = 2048;
-
 inline Floats load_scales(const unsigned char* p, bool f16, std::uint64_t n) {
-  if (f16) return load_f16_n(p, n);
-  return quads_to_floats(load_quads_n(p, n * sizeof(float)));
+  if (n == kLanes) return f16 ? load_f16(p) : quads_to_floats(load_quads(p));
+  return f16 ? load_f16_n(p, n) : quads_to_floats(load_quads_n(p, n * sizeof(float)));
 }
 
 // One row times kN tokens; token t of the arranged quants is at quants + t * x.blocks * 32.
@@ -46,9 +43,6 @@ inline void dot_row(const WeightMatrix& w, const QuantizedActs& x, const std::in
   std::uint64_t b = 0;
   for (; b + kLanes <= n_blocks; b += kLanes) {
     const unsigned char* p = weights + b * Encoding::kBlockBytes;
-    for (std::uint64_t i = 0; i < kLanes * Encoding::kBlockBytes; i += 64) {
-      __builtin_prefetch(p + kPrefetchBytes + i);
-    }
     add_blocks(Encoding::load([&](std::uint64_t i) { return load_quads(p + i); }),
                load_scales(scales + b * scale_bytes, w.f16_scales, kLanes), b);
   }

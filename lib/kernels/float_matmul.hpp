@@ -16,8 +16,10 @@ namespace {
 struct PlainF32 {
   const unsigned char* row;
   PlainF32(const WeightMatrix& w, std::uint64_t r) : row(w.data + r * w.row_bytes) {}
-  Floats load(std::uint64_t i) const { return load_scales(row + 4 * i, false, kLanes); }
-  Floats load_n(std::uint64_t i, std::uint64_t n) const { return load_scales(row + 4 * i, false, n); }
+  Floats load(std::uint64_t i) const { return quads_to_floats(load_quads(row + 4 * i)); }
+  Floats load_n(std::uint64_t i, std::uint64_t n) const {
+    return quads_to_floats(load_quads_n(row + 4 * i, 4 * n));
+  }
 };
 struct PlainF16 {
   const unsigned char* row;
@@ -38,8 +40,7 @@ struct ScaledRow {
   ScaledRow(const WeightMatrix& w, std::uint64_t r)
       : row(w.data + r * w.row_bytes), scales(w.scales + r * w.row_scale_bytes), f16(w.f16_scales) {}
   Floats scale(std::uint64_t block) const {
-    if (!f16) return broadcast_f32(scales + block * 4);
-    return set1(fold_add(load_f16_n(scales + block * 2, 1)));  // one lane and fifteen zeros
+    return f16 ? broadcast_f16(scales + block * 2) : broadcast_f32(scales + block * 4);
   }
 };
 // Rule 3: element i in lane i mod 16, in order, for kR rows and kT tokens. The activations' padding is zero,

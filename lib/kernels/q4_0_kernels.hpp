@@ -34,7 +34,7 @@ struct WeightsQ4 {
     Blocks blocks;
 #pragma GCC unroll 8
     for (int i = 0; i < 4; ++i) {
-      const Bytes packed = load_quads(64 * i);
+      const Bytes packed = shared(load_quads(64 * i));
       blocks.low[i] = low_nibbles(packed);
       blocks.high[i] = high_nibbles(packed);
     }

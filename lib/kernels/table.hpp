@@ -167,6 +167,7 @@ struct Table {
 extern const Table scalar_table;
 #if defined(__x86_64__)
 extern const Table avx2_table;
+extern const Table avxvnni_table;
 extern const Table avx512_table;
 #endif
 

@@ -46,6 +46,11 @@ bool has_avx2() {
   __builtin_cpu_init();
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
 }
+bool has_avxvnni() {
+  constexpr unsigned kAvxVnni = 1u << 4;  // leaf 7.1, eax
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return has_avx2() && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & kAvxVnni) != 0;
+}
 bool has_avx512() {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
@@ -58,6 +63,7 @@ constexpr TargetRow kTargets[] = {
     {Target::scalar, "scalar", &kernels::scalar_table, always},
 #if defined(__x86_64__)
     {Target::avx2, "avx2", &kernels::avx2_table, has_avx2},
+    {Target::avxvnni, "avxvnni", &kernels::avxvnni_table, has_avxvnni},
     {Target::avx512, "avx512", &kernels::avx512_table, has_avx512},
 #endif
 };

@@ -11,12 +11,12 @@
 namespace ml {
 
 /// A set of kernels for one instruction set. `best` is the fastest that this machine runs.
-enum class Target : std::uint8_t { best, scalar, avx2, avx512 };
+enum class Target : std::uint8_t { best, scalar, avx2, avxvnni, avx512 };
 
 /// @return the targets that this build has and this machine runs, slowest first
 ML_API std::vector<Target> available_targets();
 
-/// @return "scalar", "avx2", "avx512"; the name of the fastest for `best`
+/// @return "scalar", "avx2", "avxvnni", "avx512"; the name of the fastest for `best`
 ML_API std::string_view target_name(Target target);
 
 /// Finds a target by name, in any letter case. An empty name takes the environment's ML_TARGET, and the

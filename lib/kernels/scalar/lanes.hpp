@@ -154,6 +154,11 @@ inline Floats load_f16_n(const unsigned char* p, std::uint64_t n) {
   });
 }
 inline Floats load_f16(const unsigned char* p) { return load_f16_n(p, kLanes); }
+inline Floats broadcast_f16(const unsigned char* p) {
+  std::uint16_t half;
+  std::memcpy(&half, p, sizeof half);
+  return set1(f16_to_f32(half));
+}
 inline void store_f16_n(std::uint16_t* p, Floats a, std::uint64_t n) {
   for (std::uint64_t i = 0; i < n; ++i) p[i] = f32_to_f16(a.lane[i]);
 }
@@ -201,6 +206,7 @@ inline Bytes load_quads_n(const void* p, std::uint64_t n) {
   std::memcpy(a.byte, p, n);
   return a;
 }
+inline Bytes shared(Bytes a) { return a; }
 inline void store_quads(void* p, Bytes a) { std::memcpy(p, a.byte, sizeof a.byte); }
 inline Bytes broadcast_quad(const void* p) {
   const auto* quad = static_cast<const unsigned char*>(p);

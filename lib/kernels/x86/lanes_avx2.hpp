@@ -122,6 +122,11 @@ inline Floats load_f16_n(const unsigned char* p, std::uint64_t n) {
   std::memcpy(lanes, p, 2 * n);
   return load_f16(lanes);
 }
+inline Floats broadcast_f16(const unsigned char* p) {
+  std::uint16_t half;
+  __builtin_memcpy(&half, p, sizeof half);
+  return set1(_mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(half))));
+}
 inline void store_f16_n(std::uint16_t* p, Floats a, std::uint64_t n) {
   __m128i halves[2] = {_mm256_cvtps_ph(a.low, _MM_FROUND_TO_NEAREST_INT),
                        _mm256_cvtps_ph(a.high, _MM_FROUND_TO_NEAREST_INT)};
@@ -165,6 +170,7 @@ inline Bytes load_quads_n(const void* p, std::uint64_t n) {
   std::memcpy(bytes, p, n);
   return load_quads(bytes);
 }
+inline Bytes shared(Bytes a) { return a; }
 inline void store_quads(void* p, Bytes a) {
   _mm256_storeu_si256(static_cast<__m256i*>(p), a.low);
   _mm256_storeu_si256(static_cast<__m256i*>(p) + 1, a.high);

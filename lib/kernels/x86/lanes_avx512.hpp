@@ -86,13 +86,21 @@ inline Floats load_f16_n(const unsigned char* p, std::uint64_t n) {
 inline Floats load_f16(const unsigned char* p) {
   return {_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
 }
+inline Floats broadcast_f16(const unsigned char* p) {
+  std::uint16_t half;
+  __builtin_memcpy(&half, p, sizeof half);
+  return set1(_mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(half))));
+}
 inline void store_f16_n(std::uint16_t* p, Floats a, std::uint64_t n) {
   _mm256_mask_storeu_epi16(p, first_lanes(n), _mm512_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT));
 }
 inline Floats load_bf16_n(const unsigned char* p, std::uint64_t n) {
   return bits_to_floats(shift_left<16>({_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(first_lanes(n), p))}));
 }
-inline Floats load_bf16(const unsigned char* p) { return load_bf16_n(p, kLanes); }
+inline Floats load_bf16(const unsigned char* p) {
+  const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  return bits_to_floats(shift_left<16>({_mm512_cvtepu16_epi32(words)}));
+}
 inline Floats load_i8(const unsigned char* p) { return to_floats({_mm512_cvtepi8_epi32(load_bytes(p))}); }
 inline Floats load_low_nibbles(const unsigned char* p) {
   const __m128i nibbles = _mm_and_si128(load_bytes(p), _mm_set1_epi8(15));
@@ -112,6 +120,11 @@ inline Bytes load_quads(const void* p) { return {_mm512_loadu_si512(p)}; }
 // The first n bytes, n <= 64, and zeros.
 inline Bytes load_quads_n(const void* p, std::uint64_t n) {
   return {_mm512_maskz_loadu_epi8(n == 0 ? 0 : ~0ull >> (64 - n), p)};
+}
+// A value with several uses, to stay in a register: GCC would read memory once for each.
+inline Bytes shared(Bytes a) {
+  __asm__("" : "+v"(a.v));
+  return a;
 }
 inline void store_quads(void* p, Bytes a) { _mm512_storeu_si512(p, a.v); }
 inline Bytes broadcast_quad(const void* p) {
