@@ -39,11 +39,15 @@ constexpr std::array kFormats{
            "which is no model", inspect_mlt},
     Format{"mli1", "an MLI1 importance matrix", [](Bytes b) { return starts_with(b, "MLI1"); }, nullptr,
            Status::format, "which is no model", inspect_imatrix},
-    Format{"mog", "a .mog model",
+    Format{"mog",
+           "a .mog model",
            [](Bytes b) {
              return starts_with(b, {"MOG\0", 4});
            },
-           open_mog, {}, {}, inspect_mog},
+           open_mog,
+           {},
+           {},
+           inspect_mog},
     Format{"gguf", "a GGUF model", [](Bytes b) { return starts_with(b, "GGUF"); }, nullptr,
            Status::unsupported, kNotYet, nullptr},
     Format{"safetensors", "a bare safetensors file", looks_like_safetensors, nullptr, Status::unsupported,
