@@ -155,6 +155,12 @@ void Tool::add_target() {
       ->group(kCommonGroup);
 }
 
+void Tool::allow_targets() {
+  target_list_ = true;
+  CLI::Option* option = app_.get_option("--target");
+  option->type_name(option->get_type_name() + "[,...]");
+}
+
 void Tool::add_force() {
   app_.add_flag("-f,--force", force_, "Replace an existing output file")->group(kCommonGroup);
 }
@@ -189,12 +195,25 @@ bool Tool::parse(int argc, char** argv) {
 }
 
 bool Tool::take_target() {
-  const auto target = ml::resolve_target(target_name_);
+  std::string_view left = target_name_;
+  targets_.clear();
+  for (;;) {
+    const std::size_t comma = target_list_ ? std::min(left.find(','), left.size()) : left.size();
+    if (!take_target(std::string(left.substr(0, comma)))) return false;
+    if (comma == left.size()) break;
+    left.remove_prefix(comma + 1);
+  }
+  target_ = targets_.front();
+  return true;
+}
+
+bool Tool::take_target(const std::string& name) {
+  const auto target = ml::resolve_target(name);
   if (target) {
-    target_ = *target;
+    targets_.push_back(*target);
     return true;
   }
-  if (target.error().status == ml::Status::arg && !target_name_.empty()) {
+  if (target.error().status == ml::Status::arg && !name.empty()) {
     fail_usage("--target: " + target.error().message);
   } else {
     fail(target.error());

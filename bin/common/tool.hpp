@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cli {
 
@@ -25,12 +26,16 @@ class Tool {
   CLI::App& app() { return app_; }
   /// Adds -t/--threads; threads() is 0 (all cores) when it is not given.
   void add_threads();
+  /// Lets --target take a list; the option has been added for all tools.
+  void allow_targets();
   /// Adds -f/--force.
   void add_force();
 
   unsigned threads() const { return threads_; }
   /// Of --target, which every tool has (default: ML_TARGET, then the fastest).
   ml::Target target() const { return target_; }
+  /// All of --target, where allow_targets() was called.
+  const std::vector<ml::Target>& targets() const { return targets_; }
   bool force() const { return force_; }
   bool quiet() const { return quiet_; }
 
@@ -64,6 +69,7 @@ class Tool {
   void add_target();
   bool parse(int argc, char** argv);
   bool take_target();
+  bool take_target(const std::string& name);
   void print_version();
   void message(std::string_view text);
 
@@ -76,6 +82,8 @@ class Tool {
   std::string target_name_;
   unsigned threads_ = 0;
   ml::Target target_ = ml::Target::best;
+  std::vector<ml::Target> targets_;
+  bool target_list_ = false;
   bool force_ = false;
   bool quiet_ = false;
   int status_ = 0;

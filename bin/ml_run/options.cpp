@@ -68,6 +68,14 @@ void declare_run_options(Tool& tool, RunOptions& options) {
   app.add_option("--session", options.session,
                  "Go on from this file where it exists, and save to it at the end")
       ->type_name("FILE");
+  app.add_option("--lookup", options.lookup,
+                 "Guess up to N tokens from earlier text and check them in one pass; changes no bit")
+      ->check(CLI::Range(1u, 1024u));
+  app.add_option("--draft", options.draft, "Let this smaller model guess; changes no bit")
+      ->type_name("MODEL");
+  app.add_option("--n-draft", options.n_draft, "Tokens that --draft guesses at most")
+      ->check(CLI::Range(1u, 1024u))
+      ->capture_default_str();
   app.add_flag("--chat", options.chat,
                "The prompt is a message in the model's chat template; without one, talk");
   app.add_option("--system", options.system, "System message of --chat")->type_name("TEXT");
@@ -132,17 +140,22 @@ std::string usage_problem(const RunOptions& options) {
   }
   if (!options.imatrix.empty() &&
       (options.jsonl || options.chat || !options.session.empty() || !options.logits.empty() ||
-       options.digest || options.stats || options.ctx != 0)) {
-    return "--imatrix excludes --jsonl, --chat, --session, --logits, --digest, --stats and --ctx";
+       options.digest || options.stats || options.ctx != 0 || options.lookup != 0 || !options.draft.empty())) {
+    return "--imatrix excludes --jsonl, --chat, --session, --logits, --digest, --stats, --ctx, --lookup and --draft";
   }
   if (options.resume && options.imatrix == "-")
     return "--resume needs a file to go on from, not standard output";
+  if (options.lookup != 0 && !options.draft.empty()) return "--lookup and --draft exclude each other";
+  if (options.jsonl && (options.lookup != 0 || !options.draft.empty()))
+    return "--jsonl excludes --lookup and --draft";
   if (!options.system.empty() && !options.chat) return "--system needs --chat";
   if (!options.date.empty() && !options.chat) return "--date needs --chat";
   const bool reads_stdin = sources == 0 || options.prompt_file == "-";
   if (options.model == "-" && reads_stdin) return "MODEL and the prompt cannot both come from standard input";
-  if ((options.tokenizer == "-") + (options.model == "-") + (reads_stdin || options.jsonl) > 1) {
-    return "--tokenizer, MODEL and the prompt cannot share standard input";
+  if ((options.tokenizer == "-") + (options.model == "-") + (options.draft == "-") +
+          (reads_stdin || options.jsonl) >
+      1) {
+    return "--tokenizer, MODEL, --draft and the prompt cannot share standard input";
   }
   for (const std::string& stop : options.stops) {
     if (stop.empty()) return "--stop is empty, must be a text";

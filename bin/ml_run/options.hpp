@@ -28,6 +28,9 @@ struct RunOptions {
   std::string logits;
   std::string session;
   std::vector<std::string> stops;
+  std::uint32_t lookup = 0;  // tokens; 0: off
+  std::string draft;
+  std::uint32_t n_draft = 8;
   bool chat = false;
   std::string system;
   std::string date;

@@ -95,6 +95,26 @@ bool TextRun::encode_prompt() {
   return report({.status = ml::Status::arg, .message = "the prompt is empty, and the tokenizer adds no BOS"});
 }
 
+bool TextRun::open_draft() {
+  n_draft_ = options_.draft.empty() ? options_.lookup : options_.n_draft;
+  if (options_.lookup != 0) draft_ = std::make_unique<ml::LookupDraft>();
+  if (options_.draft.empty()) return true;
+  const auto model = ml::Model::open(options_.draft, {.trust = options_.trust});
+  if (!model) return report(model.error(), options_.draft);
+  if (model->desc().vocab != model_->desc().vocab) {
+    return report({.status = ml::Status::arg,
+                   .message = fmt::format("vocabulary of {} tokens, but {} has {}", model->desc().vocab,
+                                          options_.model, model_->desc().vocab)},
+                  options_.draft);
+  }
+  ml::SessionOptions session = session_options(tool_, options_);
+  session.ctx = std::min(session.ctx, model->desc().max_seq);
+  auto draft = ml::ModelDraft::create(*model, session);
+  if (!draft) return report(draft.error(), options_.draft);
+  draft_ = std::move(*draft);
+  return true;
+}
+
 bool TextRun::create_session() {
   const std::uint64_t max_seq = model_->desc().max_seq;
   std::uint64_t ctx = options_.ctx;
@@ -109,6 +129,7 @@ bool TextRun::create_session() {
   ml::SessionOptions session = session_options(tool_, options_);
   session.ctx = static_cast<std::uint32_t>(ctx);
   session.batch = static_cast<std::uint32_t>(std::min<std::uint64_t>(options_.batch, n_known));
+  if (draft_) session.batch = std::max(session.batch, ml::SpeculativeDecoder::kMaxAgain + n_draft_ + 1);
   auto created = ml::Session::create(*model_, session);
   if (!created) return report(created.error(), options_.model);
   session_.emplace(std::move(*created));

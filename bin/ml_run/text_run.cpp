@@ -23,7 +23,7 @@ namespace cli {
 // Everything that an output must not replace.
 std::vector<std::string> TextRun::inputs() const {
   std::vector<std::string> files = input_files("-");
-  for (const std::string& input : {options_.model, tokenizer_path_, options_.prompt_file}) {
+  for (const std::string& input : {options_.model, options_.draft, tokenizer_path_, options_.prompt_file}) {
     if (input.empty()) continue;
     for (std::string& file : input_files(input)) files.push_back(std::move(file));
   }
@@ -110,6 +110,8 @@ std::string TextRun::generate() {
   for (const std::uint32_t token : session_->tokens()) sampler->accept(token);
   Answer answer(tool_, options_, tokenizer_ ? &*tokenizer_ : nullptr);
   answer.begin(session_->tokens().first(n_history), tokens_);
+  std::optional<ml::SpeculativeDecoder> speculation;
+  if (draft_) speculation.emplace(*session_, *draft_, n_draft_);
   const auto start = Clock::now();
   std::uint32_t n_steps = 0;
   for (std::uint32_t i = 0; i < options_.n; ++i) {
@@ -117,11 +119,11 @@ std::string TextRun::generate() {
     pending_ = {token};
     if (ends_text(token) || !answer.write(token) || i + 1 == options_.n) break;
     sampler->accept(token);
-    if (session_->position() == session_->ctx()) {
+    if ((speculation ? speculation->position() : session_->position()) == session_->ctx()) {
       after_.push_back(fmt::format("stopped: the context of {} positions is full", session_->ctx()));
       break;
     }
-    if (!take_logits(session_->eval({&token, 1}))) break;
+    if (!take_logits(speculation ? speculation->eval(token) : session_->eval({&token, 1}))) break;
     ++n_steps;
     if (options_.digest) {
       ml::Hasher hasher;
@@ -130,6 +132,12 @@ std::string TextRun::generate() {
     }
   }
   decode_seconds_ = n_steps == 0 ? 0 : seconds_since(start) / n_steps;
+  if (speculation) {
+    n_passes_ += speculation->n_passes();
+    n_drafted_ += speculation->n_drafted();
+    n_accepted_ += speculation->n_accepted();
+    if (const auto done = speculation->finish(); !done) report(done.error(), options_.model);
+  }
   answer.end();
   tool_.flush();
   for (const std::string& note : std::exchange(after_, {})) tool_.note(note);
@@ -202,6 +210,11 @@ void TextRun::print_stats() {
     fmt::print(stderr, "decode  {:9.1f} ms  a token, {:.1f} tokens/s\n", decode_seconds_ * 1e3,
                1 / decode_seconds_);
   }
+  if (n_passes_ > 0) {
+    fmt::print(stderr, "draft   {:9.2f}     tokens a pass, {} of {} guesses came true\n",
+               static_cast<double>(n_passes_ + n_accepted_) / static_cast<double>(n_passes_), n_accepted_,
+               n_drafted_);
+  }
   fmt::print(stderr, "memory  {:>12}  KV cache of {} positions, {} of scratch\n",
              human_size(session_->kv_bytes()), session_->ctx(), human_size(session_->scratch_bytes()));
   fmt::print(stderr, "target  {:>12}\n", ml::target_name(tool_.target()));
@@ -214,7 +227,7 @@ void TextRun::operator()() {
   if (!open_model() || !open_tokenizer()) return;
   if (!options_.imatrix.empty()) return collect();
   if (options_.jsonl) return run_jsonl(tool_, options_, *model_, *tokenizer_, ends_);
-  if (!open_chat()) return;
+  if (!open_chat() || !open_draft()) return;
   const bool no_prompt = options_.prompt.empty() && options_.prompt_file.empty();
   if (chat_ && no_prompt && ::isatty(STDIN_FILENO) != 0) return converse();
   if (!read_session() || !read_prompt() || !encode_prompt() || !create_session() || !eval_prompt()) return;

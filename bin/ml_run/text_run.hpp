@@ -6,11 +6,13 @@
 #include <ml/hash.hpp>
 #include <ml/model.hpp>
 #include <ml/session.hpp>
+#include <ml/speculation.hpp>
 #include <ml/tokenizer.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +38,7 @@ class TextRun {
   bool read_prompt();
   bool encode_prompt();
   bool create_session();
+  bool open_draft();
   std::vector<std::string> inputs() const;
   bool eval_prompt();
   bool read_tokens(std::span<const std::uint32_t> tokens);
@@ -63,6 +66,8 @@ class TextRun {
   std::string tokenizer_path_;
   std::optional<ml::Tokenizer> tokenizer_;
   std::optional<ml::Session> session_;
+  std::unique_ptr<ml::DraftSource> draft_;
+  std::uint32_t n_draft_ = 0;  // tokens it guesses at most
   std::optional<Chat> chat_;
   std::vector<std::uint32_t> ends_;  // tokens that end a text
   std::string saved_;                // the session file's bytes, empty where there is none
@@ -75,6 +80,9 @@ class TextRun {
   double load_seconds_ = 0;
   double prompt_seconds_ = 0;
   double decode_seconds_ = 0;
+  std::uint64_t n_passes_ = 0;  // of draft_
+  std::uint64_t n_drafted_ = 0;
+  std::uint64_t n_accepted_ = 0;
 };
 
 }  // namespace cli

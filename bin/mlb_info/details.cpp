@@ -44,6 +44,7 @@ Details read_details(const ml::FileReport& report, const Wanted& wanted, const c
       ml::Hasher hasher;
       hash_bytes(hasher, array.data, progress);
       hash_bytes(hasher, array.scales, progress);
+      for (const auto& part : array.more) hash_bytes(hasher, part, progress);
       details.array_hashes.push_back(hasher.hex());
     }
     for (const ml::InfoFile& file : report.files) {

@@ -68,7 +68,8 @@ std::vector<std::uint64_t> checkpoint_shape(Role role, std::uint64_t rows, std::
 }
 
 // The checkpoint's whole tensor as rows.
-Result<TensorView> whole_view(const CheckpointTensor& tensor, Role role, std::uint64_t rows, std::uint64_t cols) {
+Result<TensorView> whole_view(const CheckpointTensor& tensor, Role role, std::uint64_t rows,
+                              std::uint64_t cols) {
   const auto refuse = [&](Status status, std::string message) {
     return Error{.status = status,
                  .message = std::move(message),
@@ -91,8 +92,8 @@ Result<TensorView> whole_view(const CheckpointTensor& tensor, Role role, std::ui
 }
 
 // Rows first, first + 1, ... of each group of 2 * n rows, n a group, one after the other.
-std::vector<std::byte> gather_rows(std::span<const std::byte> bytes, std::uint64_t row_bytes, std::uint64_t first,
-                                   std::uint64_t n) {
+std::vector<std::byte> gather_rows(std::span<const std::byte> bytes, std::uint64_t row_bytes,
+                                   std::uint64_t first, std::uint64_t n) {
   std::vector<std::byte> gathered;
   gathered.reserve(bytes.size() / 2);
   for (std::uint64_t at = first * row_bytes; at < bytes.size(); at += 2 * n * row_bytes) {
@@ -265,9 +266,9 @@ class Mapper {
 }  // namespace
 
 const CheckpointTensor* CheckpointTensors::find(std::string_view name) const {
-  const auto found = std::lower_bound(
-      tensors_.begin(), tensors_.end(), name,
-      [](const auto& entry, std::string_view wanted) { return entry.name < wanted; });
+  const auto found =
+      std::lower_bound(tensors_.begin(), tensors_.end(), name,
+                       [](const auto& entry, std::string_view wanted) { return entry.name < wanted; });
   return found == tensors_.end() || found->name != name ? nullptr : &*found;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// Affine encodings in the layout of MLX (nanoseedlm(5), AFFINE): groups of 64 or 32 consecutive weights of a row.
+// Affine encodings in the layout of MLX (nanoseedlm(5), AFFINE): groups of 64 or 32 consecutive weights of a
+// row.
 //
 //   data     codes, kBits each, unsigned, 32 / kBits in a U32 word, the first one lowest
 //   scales   BF16, one a group; often negative

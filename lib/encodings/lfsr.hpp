@@ -5,8 +5,8 @@
 //   f      bit 0 ^ bit 1 ^ bit 3 ^ bit 12
 //   next   (s >> 1) | (f << 15)
 //
-// 65535 states follow one another in a cycle; 0 follows itself. The bits that leave the register form a stream
-// whose bits k .. k + 15 are the state after k steps: a seed is the stream's first 16 bits.
+// 65535 states follow one another in a cycle; 0 follows itself. The bits that leave the register form a
+// stream whose bits k .. k + 15 are the state after k steps: a seed is the stream's first 16 bits.
 
 #include <array>
 #include <cstdint>

@@ -5,6 +5,7 @@
 #include "util/half.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace ml {
@@ -51,7 +52,11 @@ void decode_block(std::uint16_t seed, std::uint64_t word, float scale, float* ou
 
 }  // namespace
 
-float seed_scale(std::int32_t exponent) { return std::ldexp(kSeedUnit, exponent); }
+float seed_scale(std::int32_t exponent) {
+  constexpr std::int32_t kExact = 100;  // well within normal numbers, where no library is needed
+  if (exponent < -kExact || exponent > kExact) return std::ldexp(kSeedUnit, exponent);
+  return kSeedUnit * std::bit_cast<float>((static_cast<std::uint32_t>(exponent + 127)) << 23);
+}
 
 template <bool kRounded>
 void decode_row_seed4p4(const TensorView& view, std::uint64_t row, std::span<float> out) {
@@ -60,7 +65,8 @@ void decode_row_seed4p4(const TensorView& view, std::uint64_t row, std::span<flo
     const std::uint64_t block = row * n_blocks + j;
     decode_block<4, kRounded>(load_le<std::uint16_t>(view.seeds.data() + 2 * block),
                               load_le<std::uint16_t>(view.data.data() + 2 * block),
-                              seed_scale(exponent_of(view, row, code_of(view, block))), out.data() + j * kSeedBlock);
+                              seed_scale(exponent_of(view, row, code_of(view, block))),
+                              out.data() + j * kSeedBlock);
   }
 }
 
@@ -82,7 +88,8 @@ void decode_row_seed6p8(const TensorView& view, std::uint64_t row, std::span<flo
     const std::uint64_t block = row * n_blocks + j;
     decode_block<8, kRounded>(load_le<std::uint16_t>(view.seeds.data() + 2 * block),
                               load_le<std::uint32_t>(view.data.data() + 4 * block),
-                              seed_scale(exponent_of(view, row, code_of(view, block))), out.data() + j * kSeedBlock);
+                              seed_scale(exponent_of(view, row, code_of(view, block))),
+                              out.data() + j * kSeedBlock);
   }
 }
 

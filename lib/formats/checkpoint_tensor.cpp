@@ -48,7 +48,8 @@ class Joiner {
       if (entry.tensor->name.ends_with(kSeeds)) ML_CHECK(join_seeds(entry));
     }
     for (const CheckpointEntry& entry : entries) {
-      if (entry.tensor->name.ends_with(kScales) && !used_.contains(entry.tensor)) ML_CHECK(join_affine(entry));
+      if (entry.tensor->name.ends_with(kScales) && !used_.contains(entry.tensor))
+        ML_CHECK(join_affine(entry));
     }
     const bool encoded = !tensors_.empty();
     for (const CheckpointEntry& entry : entries) {
@@ -58,9 +59,10 @@ class Joiner {
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       const CheckpointTensor& tensor = tensors_[i];
       if (encoded && tensor.name.size() > kMaxEncodedName) {
-        return defect(*tensor.entry,
-                      fmt::format("name has {} bytes, at most {} are allowed", tensor.name.size(), kMaxEncodedName),
-                      Status::limit);
+        return defect(
+            *tensor.entry,
+            fmt::format("name has {} bytes, at most {} are allowed", tensor.name.size(), kMaxEncodedName),
+            Status::limit);
       }
       if (i > 0 && tensors_[i - 1].name == tensor.name)
         return defect(*tensor.entry, fmt::format("{} is there twice", show_name(tensor.name)));
@@ -83,23 +85,25 @@ class Joiner {
     }
     const auto cols = (Checked(shape.back()) * unit).get();
     if (!cols || entry.tensor->data.empty()) {
-      return defect(entry, fmt::format("shape is [{}], which is no matrix", fmt::join(shape, ", ")), Status::shape);
+      return defect(entry, fmt::format("shape is [{}], which is no matrix", fmt::join(shape, ", ")),
+                    Status::shape);
     }
     return Dims{shape.size() == 3 ? shape[0] : 1, shape[shape.size() - 2], *cols};
   }
 
   // A part's bytes, its dtype and size checked.
-  Result<const CheckpointEntry*> part(const CheckpointEntry& of, const std::string& name, std::string_view dtype,
-                                      Checked n_bytes) {
+  Result<const CheckpointEntry*> part(const CheckpointEntry& of, const std::string& name,
+                                      std::string_view dtype, Checked n_bytes) {
     const CheckpointEntry* entry = find(name);
     if (entry == nullptr) return defect(of, fmt::format("{} is missing", show_name(name)));
     if (entry->tensor->dtype->name != dtype) {
       return defect(*entry, fmt::format("dtype is {}, must be {}", entry->tensor->dtype->name, dtype));
     }
     if (n_bytes.get() != std::optional<std::uint64_t>(entry->tensor->data.size())) {
-      return defect(*entry, fmt::format("holds {} bytes, {} of shape [{}] needs {}", entry->tensor->data.size(),
-                                        show_name(of.tensor->name), fmt::join(of.tensor->shape, ", "),
-                                        n_bytes.get() ? std::to_string(*n_bytes.get()) : "over 2^64"));
+      return defect(*entry,
+                    fmt::format("holds {} bytes, {} of shape [{}] needs {}", entry->tensor->data.size(),
+                                show_name(of.tensor->name), fmt::join(of.tensor->shape, ", "),
+                                n_bytes.get() ? std::to_string(*n_bytes.get()) : "over 2^64"));
     }
     used_.insert(entry->tensor);
     return entry;
@@ -135,7 +139,8 @@ class Joiner {
     const Checked n_blocks = seeds.tensor->data.size() / 2;
     const CheckpointEntry* data = nullptr;
     if (find(base + ".codes") == nullptr) {
-      if (const CheckpointEntry* coefs = find(base + ".coefs"); coefs != nullptr && find(base + ".nibbles") == nullptr)
+      if (const CheckpointEntry* coefs = find(base + ".coefs");
+          coefs != nullptr && find(base + ".nibbles") == nullptr)
         return defect(seeds, fmt::format("{} is missing", show_name(base + ".codes")));
       ML_TRY(data, part(seeds, base + ".nibbles", "U16", n_blocks * 2));
     } else {
@@ -143,10 +148,11 @@ class Joiner {
       const bool wide = coefs != nullptr && coefs->tensor->dtype->name == "U32";
       view.encoding = wide ? Encoding::seed6p8 : Encoding::seed4p4;
       if (dims.cols % encoding_info(view.encoding).block_weights != 0) {
-        return defect(seeds,
-                      fmt::format("{} columns, {} needs a multiple of {}", dims.cols,
-                                  encoding_info(view.encoding).name, encoding_info(view.encoding).block_weights),
-                      Status::shape);
+        return defect(
+            seeds,
+            fmt::format("{} columns, {} needs a multiple of {}", dims.cols, encoding_info(view.encoding).name,
+                        encoding_info(view.encoding).block_weights),
+            Status::shape);
       }
       ML_TRY(data, part(seeds, base + ".coefs", wide ? "U32" : "U16", n_blocks * (wide ? 4 : 2)));
       ML_TRY(const CheckpointEntry* codes, part(seeds, base + ".codes", "U8", *n_blocks.get() / 2));
@@ -173,13 +179,16 @@ class Joiner {
     const std::uint64_t words = codes->tensor->shape.back();
     const std::uint64_t a_group = words % groups.cols == 0 ? words / groups.cols : 0;
     if (a_group != 16 && a_group != 8 && a_group != 4) {
-      return defect(*codes,
-                    fmt::format("{} words a row for {} scales, must be 16 (8 bits, groups of 64), 8 (4 bits, groups "
-                                "of 64) or 4 (4 bits, groups of 32) a scale",
-                                words, groups.cols),
-                    Status::shape);
+      return defect(
+          *codes,
+          fmt::format("{} words a row for {} scales, must be 16 (8 bits, groups of 64), 8 (4 bits, groups "
+                      "of 64) or 4 (4 bits, groups of 32) a scale",
+                      words, groups.cols),
+          Status::shape);
     }
-    const Encoding encoding = a_group == 16 ? Encoding::q8g64 : a_group == 8 ? Encoding::q4g64 : Encoding::q4g32;
+    const Encoding encoding = a_group == 16  ? Encoding::q8g64
+                              : a_group == 8 ? Encoding::q4g64
+                                             : Encoding::q4g32;
     const auto cols = (Checked(groups.cols) * encoding_info(encoding).block_weights).get();
     if (!cols) return defect(scales, "number of columns overflows 64 bits", Status::shape);
     const Dims dims{groups.slices, groups.rows, *cols};
@@ -214,16 +223,17 @@ class Joiner {
   // Weights as rows: the last dimension runs along them.
   void add_plain(const CheckpointEntry& entry) {
     const SafetensorsTensor& tensor = *entry.tensor;
-    CheckpointTensor plain{.name = tensor.name, .shape = tensor.shape, .dtype = tensor.dtype->name, .entry = &entry};
+    CheckpointTensor plain{
+        .name = tensor.name, .shape = tensor.shape, .dtype = tensor.dtype->name, .entry = &entry};
     if (tensor.dtype->encoding && !tensor.data.empty()) {
       TensorView view{.encoding = *tensor.dtype->encoding, .rows = 1, .cols = 1, .data = tensor.data};
       if (!tensor.shape.empty()) view.cols = tensor.shape.back();
       view.rows = tensor.data.size() * 8 / tensor.dtype->bits / view.cols;
       plain.view = view;
     }
-    const bool part = !tensor.dtype->encoding && std::any_of(kParts.begin(), kParts.end(), [&](std::string_view end) {
-      return tensor.name.ends_with(end);
-    });
+    const bool part = !tensor.dtype->encoding &&
+                      std::any_of(kParts.begin(), kParts.end(),
+                                  [&](std::string_view end) { return tensor.name.ends_with(end); });
     plain.orphan = part || tensor.dtype->name == "U32";
     tensors_.push_back(std::move(plain));
   }
@@ -241,7 +251,8 @@ Result<std::vector<CheckpointTensor>> join_entries(std::span<const CheckpointEnt
 
 Error orphan_warning(const CheckpointTensor& tensor) {
   const std::string_view partner = tensor.dtype == "U32" ? ".scales" : ".seeds";
-  return defect(*tensor.entry, fmt::format("{} values without {} beside them belong to no tensor", tensor.dtype, partner));
+  return defect(*tensor.entry,
+                fmt::format("{} values without {} beside them belong to no tensor", tensor.dtype, partner));
 }
 
 }  // namespace ml

@@ -7,8 +7,8 @@
 //                                 SEED6P8 with X.coefs (U32), X.codes, X.exp_bias
 //                                 SEED4 with X.nibbles (U16), X.exp_bias, where there is no X.codes
 //                                 [R, C / 8] is S = 1; the tensor is X.weight
-//   X.scales (BF16 [.., C / g])   affine with X.weight or, without it, X (U32), and X.biases (BF16); the ratio of
-//                                 the last dimensions of codes and scales tells bits and g
+//   X.scales (BF16 [.., C / g])   affine with X.weight or, without it, X (U32), and X.biases (BF16); the
+//                                 ratio of the last dimensions of codes and scales tells bits and g
 //   any other                     a tensor of its own
 
 #include "formats/safetensors.hpp"
@@ -29,10 +29,10 @@ struct CheckpointEntry {
 struct CheckpointTensor {
   std::string name;
   std::vector<std::uint64_t> shape = {};
-  std::string_view dtype = {};           ///< "BF16"; the encoding's name where entries were put together
-  std::optional<TensorView> view = {};   ///< where there are weights; every dimension but the last is rows
+  std::string_view dtype = {};             ///< "BF16"; the encoding's name where entries were put together
+  std::optional<TensorView> view = {};     ///< where there are weights; every dimension but the last is rows
   const CheckpointEntry* entry = nullptr;  ///< that holds TensorView::data
-  bool orphan = false;                   ///< a part whose other parts are missing: no reader looks at it
+  bool orphan = false;                     ///< a part whose other parts are missing: no reader looks at it
 };
 
 /// The longest name of a tensor in a folder with encoded entries.

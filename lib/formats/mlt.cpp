@@ -104,7 +104,9 @@ Result<MltContents> read_mlt(std::span<const std::byte> bytes) {
   contents.merges.reserve(n_merges);
   for (std::uint32_t rank = 0; rank < n_merges; ++rank, at += kMergeBytes) {
     const MltMerge merge = {u32(at), u32(at + 4), u32(at + 8)};
-    ML_CHECK(check_mlt_merge(contents.tokens, rank, merge, at));
+    if (!contents.tokens.joins(merge.left, merge.right, merge.merged)) {
+      return describe_mlt_merge(contents.tokens, rank, merge, at);
+    }
     contents.merges.push_back(merge);
   }
   if (at != bytes.size())
@@ -135,7 +137,9 @@ Result<std::vector<std::byte>> write_mlt(const MltContents& contents) {
   }
   for (std::size_t rank = 0; rank < contents.merges.size(); ++rank) {
     const MltMerge merge = contents.merges[rank];
-    ML_CHECK(check_mlt_merge(tokens, rank, merge, out.size()));
+    if (!tokens.joins(merge.left, merge.right, merge.merged)) {
+      return describe_mlt_merge(tokens, rank, merge, out.size());
+    }
     append_le(out, merge.left);
     append_le(out, merge.right);
     append_le(out, merge.merged);

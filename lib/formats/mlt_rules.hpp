@@ -27,7 +27,9 @@ class MltTokenChecker {
   std::array<bool, 256> seen_ = {};
 };
 
+/// What is wrong with a rule whose parts MltTokens::joins() refuses.
+///
 /// @param offset  of the rule's left, right and merged
-Result<void> check_mlt_merge(const MltTokens& tokens, std::size_t rank, MltMerge merge, std::uint64_t offset);
+Error describe_mlt_merge(const MltTokens& tokens, std::size_t rank, MltMerge merge, std::uint64_t offset);
 
 }  // namespace ml

@@ -142,7 +142,9 @@ Result<void> MogTokens::check_merges(Bytes section) const {
   for (std::uint32_t i = 0; i < n_merges_; ++i) {
     const std::uint64_t at = places.merges + kMergeBytes * i;
     const Merge rule = merge(i);
-    ML_CHECK(check_mlt_merge(contents_.tokens, i, {rule.left, rule.right, rule.merged}, at));
+    if (!contents_.tokens.joins(rule.left, rule.right, rule.merged)) {
+      return describe_mlt_merge(contents_.tokens, i, {rule.left, rule.right, rule.merged}, at);
+    }
     if (rule.rank >= n_merges_ || seen[rule.rank]) {
       return bad(at + 12, fmt::format("merge {}: rank is {}, must be one of its own below n_merges, {}", i,
                                       rule.rank, n_merges_));

@@ -7,15 +7,13 @@
 //
 //   kBlockBytes                          bytes of a block's quants
 //   arrange(quants, n, scratch)          the activations in the order in which load() gives weights
-//   load(p)                              sixteen blocks
+//   load(load_quads)                     sixteen blocks; load_quads(i) gives 64 bytes from byte i
 //   dot(blocks, x, offsets)              their dots with sixteen arranged blocks of activations
 //
 // and, for panels, what block_panels.hpp says.
 
 #include "kernels/table.hpp"
 #include "kernels/vector_kernels.hpp"
-
-#include <cstring>
 
 namespace ml::kernels {
 namespace {
@@ -25,13 +23,7 @@ inline constexpr std::uint64_t kPrefetchBytes = 2048;
 
 inline Floats load_scales(const unsigned char* p, bool f16, std::uint64_t n) {
   if (f16) return load_f16_n(p, n);
-  float lanes[kLanes] = {};
-  if (n == kLanes) {
-    std::memcpy(lanes, p, sizeof lanes);
-  } else {
-    std::memcpy(lanes, p, n * sizeof(float));
-  }
-  return load(lanes);
+  return quads_to_floats(load_quads_n(p, n * sizeof(float)));
 }
 
 // One row times kN tokens; token t of the arranged quants is at quants + t * x.blocks * 32.
@@ -57,12 +49,18 @@ inline void dot_row(const WeightMatrix& w, const QuantizedActs& x, const std::in
     for (std::uint64_t i = 0; i < kLanes * Encoding::kBlockBytes; i += 64) {
       __builtin_prefetch(p + kPrefetchBytes + i);
     }
-    add_blocks(Encoding::load(p), load_scales(scales + b * scale_bytes, w.f16_scales, kLanes), b);
+    add_blocks(Encoding::load([&](std::uint64_t i) { return load_quads(p + i); }),
+               load_scales(scales + b * scale_bytes, w.f16_scales, kLanes), b);
   }
   if (b < n_blocks) {
-    unsigned char tail[kLanes * Encoding::kBlockBytes] = {};
-    std::memcpy(tail, weights + b * Encoding::kBlockBytes, (n_blocks - b) * Encoding::kBlockBytes);
-    add_blocks(Encoding::load(tail), load_scales(scales + b * scale_bytes, w.f16_scales, n_blocks - b), b);
+    const unsigned char* p = weights + b * Encoding::kBlockBytes;
+    const std::uint64_t n_bytes = (n_blocks - b) * Encoding::kBlockBytes;
+    const auto load_rest = [&](std::uint64_t i) {
+      const std::uint64_t left = n_bytes > i ? n_bytes - i : 0;
+      return load_quads_n(p + (left > 0 ? i : 0), left < 64 ? left : 64);
+    };
+    add_blocks(Encoding::load(load_rest), load_scales(scales + b * scale_bytes, w.f16_scales, n_blocks - b),
+               b);
   }
   for (int t = 0; t < kN; ++t) out[static_cast<std::uint64_t>(t) * out_stride + row] = fold_add(sums[t]);
 }

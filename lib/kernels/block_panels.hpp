@@ -21,6 +21,7 @@
 
 #include "kernels/block_matvec.hpp"
 #include "kernels/table.hpp"
+#include "kernels/tile_sums.hpp"
 #include "kernels/vector_kernels.hpp"
 
 #include <cstring>
@@ -38,11 +39,6 @@ inline constexpr std::uint64_t kTileOffsets = kTileTokens * kBlockWeights;  // o
 inline constexpr std::uint64_t kTileScales = kTileOffsets + kTileTokens * sizeof(std::int32_t);
 inline constexpr std::uint64_t kTileSlot = (kTileScales + kTileTokens * sizeof(float) + 63) / 64 * 64;
 static_assert(kMaxTileTokens % kTileTokens == 0 && kMaxTileTokens / kTileTokens * kTileSlot <= kMaxTileSlot);
-
-// The order of the fold: lane 0, 8, 4, 12, 2, ...
-inline std::uint64_t fold_order(std::uint64_t i) {
-  return (i & 1) << 3 | (i & 2) << 1 | (i & 4) >> 1 | i >> 3;
-}
 
 // Calls place(block, slot) for all blocks in order; slot is the block's place in a panel.
 template <class Place>
@@ -123,23 +119,10 @@ void pack_token(const QuantizedActs& x, std::uint64_t cols, std::uint64_t token,
   });
 }
 
-template <int kT>
-struct TileSums {
-  Floats group[kTileGroups][kT];
-
-  template <class Op>
-  void update(Op op) {
-#pragma GCC unroll 8
-    for (int g = 0; g < kTileGroups; ++g) {
-#pragma GCC unroll 8
-      for (int t = 0; t < kT; ++t) group[g][t] = op(g, t);
-    }
-  }
-};
-
 // sums += one slot of a panel times the same slot of a tile, its first kT tokens.
 template <class Encoding, int kT>
-inline void multiply_slot(const unsigned char* panel, const unsigned char* tile, TileSums<kT>& sums) {
+inline void multiply_slot(const unsigned char* panel, const unsigned char* tile,
+                          TileSums<kTileGroups, kT>& sums) {
   constexpr int kG = kTileGroups;
   Ints dots[kG][kT];
 #pragma GCC unroll 8
@@ -171,22 +154,14 @@ inline void multiply_slot(const unsigned char* panel, const unsigned char* tile,
 // A panel times a tile.
 template <class Encoding, int kT>
 void multiply_tile(const unsigned char* panel, const unsigned char* tile, std::uint64_t n_blocks,
-                   TileSums<kT>& sums) {
-  TileSums<kT> finished[4];
-  int depth = 0;
-  for (std::uint64_t i = 0; i < kLanes; ++i) {
-    sums.update([](int, int) { return set1(0.0f); });
-    for (std::uint64_t b = fold_order(i); b < n_blocks; b += kLanes) {
+                   TileSums<kTileGroups, kT>& sums) {
+  sum_in_fold_order(sums, [&](std::uint64_t lane) {
+    for (std::uint64_t b = lane; b < n_blocks; b += kLanes) {
       multiply_slot<Encoding, kT>(panel, tile, sums);
       panel += kPanelSlot;
       tile += kTileSlot;
     }
-    for (std::uint64_t bit = i; (bit & 1) != 0; bit >>= 1) {
-      const TileSums<kT>& other = finished[--depth];
-      sums.update([&](int g, int t) { return add(other.group[g][t], sums.group[g][t]); });
-    }
-    if (i + 1 < kLanes) finished[depth++].update([&](int g, int t) { return sums.group[g][t]; });
-  }
+  });
 }
 
 template <class Encoding>
@@ -199,7 +174,7 @@ void multiply_panels(const WeightMatrix& w, const unsigned char* tiles, std::uin
     for (std::uint64_t token = 0; token < n_tokens; token += kTileTokens) {
       const std::uint64_t left = n_tokens - token;
       const auto multiply = [&]<int kT>() {
-        TileSums<kT> sums;
+        TileSums<kTileGroups, kT> sums;
         multiply_tile<Encoding, kT>(panel, tiles + token / kTileTokens * n_blocks * kTileSlot, n_blocks,
                                     sums);
         for (std::uint64_t t = 0; t < kT && t < left; ++t) {

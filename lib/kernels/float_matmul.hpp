@@ -6,26 +6,11 @@
 
 #include "kernels/block_matvec.hpp"
 #include "kernels/table.hpp"
+#include "kernels/tile_sums.hpp"
 #include "kernels/vector_kernels.hpp"
 
 namespace ml::kernels {
 namespace {
-
-inline constexpr std::uint64_t kTokens = 4;
-inline constexpr std::uint64_t kStrip = 8;
-
-// Calls body(row, token, n_tokens) for all rows and groups of tokens, strip by strip.
-template <class Body>
-inline void for_tiles(std::uint64_t n_tokens, std::uint64_t row_begin, std::uint64_t row_end, Body body) {
-  for (std::uint64_t strip = row_begin; strip < row_end; strip += kStrip) {
-    const std::uint64_t strip_end = strip + kStrip < row_end ? strip + kStrip : row_end;
-    for (std::uint64_t t = 0; t < n_tokens;) {
-      const std::uint64_t n = n_tokens - t >= kTokens ? kTokens : 1;
-      for (std::uint64_t row = strip; row < strip_end; ++row) body(row, t, n);
-      t += n;
-    }
-  }
-}
 
 // Readers of weights as floats: load(i) gives elements i .. i + 15 of a row, load_n their first n and zeros.
 struct PlainF32 {
@@ -57,33 +42,52 @@ struct ScaledRow {
     return set1(fold_add(load_f16_n(scales + block * 2, 1)));  // one lane and fifteen zeros
   }
 };
-// Rule 3: element i in lane i mod 16, in order. The activations' padding is zero, and so are a tail's
-// weights.
-template <class Row, std::uint64_t kN>
+// Rule 3: element i in lane i mod 16, in order, for kR rows and kT tokens. The activations' padding is zero,
+// and so are a tail's weights.
+template <class Row, int kR, int kT>
 inline void dot_floats(const WeightMatrix& w, const float* x, std::uint64_t x_stride, std::uint64_t row,
-                       std::uint64_t token, float* out, std::uint64_t out_stride) {
-  const Row weights(w, row);
-  Floats sums[kN];
-  for (auto& sum : sums) sum = set1(0.0f);
-  const auto add_lanes = [&](Floats v, std::uint64_t i) {
-    for (std::uint64_t t = 0; t < kN; ++t) sums[t] = fma(v, load(x + (token + t) * x_stride + i), sums[t]);
+                       float* out, std::uint64_t out_stride) {
+  TileSums<kR, kT> sums;
+  sums.update([](int, int) { return set1(0.0f); });
+  const auto add_lanes = [&](auto load_row, std::uint64_t i) {
+    Floats weights[kR];
+#pragma GCC unroll 8
+    for (int r = 0; r < kR; ++r) weights[r] = load_row(Row(w, row + r));
+    sums.update([&](int r, int t) { return fma(weights[r], load(x + t * x_stride + i), sums.group[r][t]); });
   };
   std::uint64_t i = 0;
-  for (; i + kLanes <= w.cols; i += kLanes) add_lanes(weights.load(i), i);
-  if (i < w.cols) add_lanes(weights.load_n(i, w.cols - i), i);
-  for (std::uint64_t t = 0; t < kN; ++t) out[(token + t) * out_stride + row] = fold_add(sums[t]);
+  for (; i + kLanes <= w.cols; i += kLanes) add_lanes([&](const Row& weights) { return weights.load(i); }, i);
+  if (i < w.cols) add_lanes([&](const Row& weights) { return weights.load_n(i, w.cols - i); }, i);
+  for (int t = 0; t < kT; ++t) {
+    for (int r = 0; r < kR; ++r) {
+      out[static_cast<std::uint64_t>(t) * out_stride + row + r] = fold_add(sums.group[r][t]);
+    }
+  }
 }
 
+template <class Row, int kT>
+inline void multiply_rows(const WeightMatrix& w, const float* x, std::uint64_t x_stride, std::uint64_t row,
+                          std::uint64_t row_end, float* out, std::uint64_t out_stride) {
+  constexpr int kR = kT == 1 ? 1 : kFloatRows;
+  for (; row + kR <= row_end; row += kR) dot_floats<Row, kR, kT>(w, x, x_stride, row, out, out_stride);
+  for (; row < row_end; ++row) dot_floats<Row, 1, kT>(w, x, x_stride, row, out, out_stride);
+}
+
+// A strip of rows meets all tokens while it is in the cache.
 template <class Row>
 void matmul_f32(const WeightMatrix& w, const float* x, std::uint64_t x_stride, std::uint64_t n_tokens,
                 std::uint64_t row_begin, std::uint64_t row_end, float* out, std::uint64_t out_stride) {
-  for_tiles(n_tokens, row_begin, row_end, [&](std::uint64_t row, std::uint64_t token, std::uint64_t n) {
-    if (n == kTokens) {
-      dot_floats<Row, kTokens>(w, x, x_stride, row, token, out, out_stride);
-    } else {
-      dot_floats<Row, 1>(w, x, x_stride, row, token, out, out_stride);
+  constexpr std::uint64_t kStrip = 16;
+  for (std::uint64_t row = row_begin; row < row_end; row += kStrip) {
+    const std::uint64_t end = row + kStrip < row_end ? row + kStrip : row_end;
+    std::uint64_t t = 0;
+    for (; t + 4 <= n_tokens; t += 4) {
+      multiply_rows<Row, 4>(w, x + t * x_stride, x_stride, row, end, out + t * out_stride, out_stride);
     }
-  });
+    for (; t < n_tokens; ++t) {
+      multiply_rows<Row, 1>(w, x + t * x_stride, x_stride, row, end, out + t * out_stride, out_stride);
+    }
+  }
 }
 
 }  // namespace

@@ -29,11 +29,12 @@ struct WeightsQ4 {
     }
     return reinterpret_cast<const std::int8_t*>(scratch);
   }
-  static Blocks load(const unsigned char* p) {
+  template <class LoadQuads>
+  static Blocks load(LoadQuads load_quads) {
     Blocks blocks;
 #pragma GCC unroll 8
     for (int i = 0; i < 4; ++i) {
-      const Bytes packed = load_quads(p + 64 * i);
+      const Bytes packed = load_quads(64 * i);
       blocks.low[i] = low_nibbles(packed);
       blocks.high[i] = high_nibbles(packed);
     }

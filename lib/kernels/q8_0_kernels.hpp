@@ -18,17 +18,18 @@ struct WeightsQ8 {
   static const std::int8_t* arrange(const std::int8_t* quants, std::uint64_t, unsigned char*) {
     return quants;
   }
-  static Blocks load(const unsigned char* p) {
+  template <class LoadQuads>
+  static Blocks load(LoadQuads load_quads) {
     Blocks blocks;
 #pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i) blocks.pairs[i] = prepare_signed(load_quads(p + 64 * i));
+    for (int i = 0; i < 8; ++i) blocks.pairs[i] = prepare_signed(load_quads(64 * i));
     return blocks;
   }
   static Ints dot(const Blocks& blocks, const std::int8_t* x, const std::int32_t* offsets) {
     Ints partial[8];
 #pragma GCC unroll 8
     for (int i = 0; i < 8; ++i) {
-      partial[i] = dot_signed(blocks.pairs[i], load_quads(x + 64 * i), set1(std::int32_t{0}));
+      partial[i] = dot_signed(blocks.pairs[i], kernels::load_quads(x + 64 * i), set1(std::int32_t{0}));
     }
     const Ints dots = reduce_eights(partial);
     return kBiased ? add(dots, kernels::load(offsets)) : dots;

@@ -1,8 +1,8 @@
 #pragma once
 
-// What the seed search (quantize/seed_search.hpp) asks of a CPU target. Both kernels work on sixteen blocks of
-// eight weights, a block a lane, and go through positions of the cycle of the shift register: position i stands
-// for the seed that is its state i.
+// What the seed search (quantize/seed_search.hpp) asks of a CPU target. Both kernels work on sixteen blocks
+// of eight weights, a block a lane, and go through positions of the cycle of the shift register: position i
+// stands for the seed that is its state i.
 
 #include <cstdint>
 
@@ -17,13 +17,13 @@ inline constexpr std::uint32_t kSeedWeights = 8;  ///< of a block
 ///   P = 4   factor L (L L^T) 00 10 11 20 21 22 30 31 32 33, then the reciprocals of its diagonal
 inline constexpr std::uint32_t kSeedExact = 16;
 
-/// Floats of SeedTable::bounds for a seed: what the bound gives away to rounding, then the Gram matrix' L D L^T:
-/// P reciprocals of D, then the elements below the diagonal of L's inverse, row by row.
+/// Floats of SeedTable::bounds for a seed: what the bound gives away to rounding, then the Gram matrix' L D
+/// L^T: P reciprocals of D, then the elements below the diagonal of L's inverse, row by row.
 inline constexpr std::uint32_t kSeedBounds = 12;
 
 /// All seeds for one column group, by position.
 struct SeedTable {
-  const float* states;  ///< basis elements, state - 32768 in units of 1 / 32767; 40 more repeat the first ones
+  const float* states;  ///< state - 32768 in units of 1 / 32767; 40 more repeat the first ones
   const float* exact;
   const float* bounds;
   float scale[kSeedWeights];  ///< of each column: 1, or the root of its importance
@@ -33,7 +33,7 @@ struct SeedBlocks {
   float x[kSeedWeights][kSeedLanes];     ///< weights times scale
   float norm[kSeedLanes];                ///< sum of their squares
   float taps[kSeedWeights][kSeedLanes];  ///< for the scan: x times scale over the root of norm
-  float need[kSeedLanes];                ///< for the scan: the share of norm that a seed must explain to count
+  float need[kSeedLanes];  ///< for the scan: the share of norm that a seed must explain to count
   // The best candidate so far. Among equals the lowest seed, then the earliest candidate.
   float error[kSeedLanes];
   std::int32_t seed[kSeedLanes];
@@ -48,8 +48,8 @@ struct SeedBlocks {
 using SeedTry = void (*)(const SeedTable& table, const std::uint16_t* positions, std::uint32_t n,
                          const std::uint16_t* seeds, std::int32_t low, SeedBlocks& blocks);
 
-/// Writes those positions of [begin, end) that may explain what a lane needs; a bound that rounds as it likes,
-/// so the list may differ between targets (never what the search finds).
+/// Writes those positions of [begin, end) that may explain what a lane needs; a bound that rounds as it
+/// likes, so the list may differ between targets (never what the search finds).
 ///
 /// @param found  room for kSeedScanRoom times end - begin
 /// @return       how many; a position may be there more than once

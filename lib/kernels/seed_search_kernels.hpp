@@ -1,6 +1,7 @@
 #pragma once
 
-// The kernels of the seed search, once for all targets: in pieces of as many lanes as the target's vectors hold.
+// The kernels of the seed search, once for all targets: in pieces of as many lanes as the target's vectors
+// hold.
 
 #include "kernels/seed_fit.hpp"
 #include "kernels/seed_search.hpp"
@@ -40,9 +41,11 @@ inline PieceF all_lanes(float value) { return value - PieceF{}; }
 // a * b + c as the target does it fastest: for the bound only.
 inline PieceF about(PieceF a, PieceF b, PieceF c) {
 #if defined(__AVX512F__)
-  return reinterpret_cast<PieceF>(_mm512_fmadd_ps(reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b), reinterpret_cast<__m512>(c)));
+  return reinterpret_cast<PieceF>(
+      _mm512_fmadd_ps(reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b), reinterpret_cast<__m512>(c)));
 #elif defined(__AVX2__)
-  return reinterpret_cast<PieceF>(_mm256_fmadd_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b), reinterpret_cast<__m256>(c)));
+  return reinterpret_cast<PieceF>(
+      _mm256_fmadd_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b), reinterpret_cast<__m256>(c)));
 #else
   return a * b + c;
 #endif
@@ -53,7 +56,8 @@ inline bool any_reaches(PieceF a, PieceF b) {
 #if defined(__AVX512F__)
   return _mm512_cmp_ps_mask(reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b), _CMP_NLT_UQ) != 0;
 #elif defined(__AVX2__)
-  return _mm256_movemask_ps(_mm256_cmp_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b), _CMP_NLT_UQ)) != 0;
+  return _mm256_movemask_ps(
+             _mm256_cmp_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b), _CMP_NLT_UQ)) != 0;
 #else
   const PieceI below = a < b;
   std::int32_t all = -1;
@@ -62,7 +66,9 @@ inline bool any_reaches(PieceF a, PieceF b) {
 #endif
 }
 
-inline PieceF magnitude(PieceF x) { return reinterpret_cast<PieceF>(reinterpret_cast<PieceI>(x) & 0x7fffffff); }
+inline PieceF magnitude(PieceF x) {
+  return reinterpret_cast<PieceF>(reinterpret_cast<PieceI>(x) & 0x7fffffff);
+}
 inline PieceF larger(PieceF a, PieceF b) { return a > b ? a : b; }
 inline PieceI clamp_piece(PieceI x, std::int32_t low, std::int32_t high) {
   const PieceI lows = low - PieceI{};
@@ -117,8 +123,8 @@ inline void try_seed(const SeedTable& table, std::uint32_t position, std::int32_
 }
 
 template <std::uint32_t kP>
-void try_seeds(const SeedTable& table, const std::uint16_t* positions, std::uint32_t n, const std::uint16_t* seeds,
-               std::int32_t low, SeedBlocks& blocks) {
+void try_seeds(const SeedTable& table, const std::uint16_t* positions, std::uint32_t n,
+               const std::uint16_t* seeds, std::int32_t low, SeedBlocks& blocks) {
   for (std::uint32_t i = 0; i < n; ++i) {
     const std::uint32_t position = positions[i];
     for (std::uint32_t lane = 0; lane < kSeedLanes; lane += kPiece)
@@ -126,11 +132,11 @@ void try_seeds(const SeedTable& table, const std::uint16_t* positions, std::uint
   }
 }
 
-// b of position i is (f(i + 1) .. f(i + P)) with f(j) = sum over c of states[j + P c] taps[c]: each f serves P
-// seeds. The explained share is the sum of squares of L^-1 b over D.
+// b of position i is (f(i + 1) .. f(i + P)) with f(j) = sum over c of states[j + P c] taps[c]: each f serves
+// P seeds. The explained share is the sum of squares of L^-1 b over D.
 template <std::uint32_t kP>
-std::uint32_t scan_seeds(const SeedTable& table, std::uint32_t begin, std::uint32_t end, const SeedBlocks& blocks,
-                         std::uint16_t* found) {
+std::uint32_t scan_seeds(const SeedTable& table, std::uint32_t begin, std::uint32_t end,
+                         const SeedBlocks& blocks, std::uint16_t* found) {
   std::uint32_t n_found = 0;
   for (std::uint32_t lane = 0; lane < kSeedLanes; lane += kPiece) {
     PieceF taps[kSeedWeights];

@@ -71,21 +71,36 @@ using MatmulF32 = void (*)(const WeightMatrix& w, const float* x, std::uint64_t 
                            std::uint64_t n_tokens, std::uint64_t row_begin, std::uint64_t row_end, float* out,
                            std::uint64_t out_stride);
 
-/// One query head against keys [first, last]. The cache is a ring of `capacity` positions, a multiple of
+/// One query head and the positions that it sees, first .. last.
+struct AttentionQuery {
+  const float* query;  ///< padded_floats(head_dim), padding zero
+  float* out;          ///< head_dim
+  std::uint64_t first;
+  std::uint64_t last;
+};
+
+/// Queries that one call takes at most.
+inline constexpr std::uint64_t kMaxQueries = 64;
+
+/// Queries that share a head of keys and values. The cache is a ring of `capacity` positions, a multiple of
 /// kKeyBlock: position p lies in row p mod capacity, a row has head_dim elements (and, in a Q8 cache, scales;
 /// see q8_row_bytes).
 struct AttentionArgs {
-  const float* query;  ///< padded_floats(head_dim), padding zero
+  const AttentionQuery* queries;
+  std::uint64_t n_queries;
   const void* keys;
   const void* values;
   std::uint64_t capacity;
   std::uint64_t head_dim;
-  std::uint64_t first;
-  std::uint64_t last;
   float scale;
-  float softcap;  ///< 0: none
-  float* out;     ///< head_dim
+  float softcap;   ///< 0: none
+  float* scratch;  ///< attention_floats(head_dim), aligned to 64 bytes
 };
+
+/// A block of keys, one of values, and some rows on their way.
+inline constexpr std::uint64_t attention_floats(std::uint64_t head_dim) {
+  return (2 * kKeyBlock + kLanes) * padded_floats(head_dim);
+}
 
 /// A row of a Q8 cache: head_dim quants rounded up to whole blocks, then a float32 scale for each block.
 inline constexpr std::uint64_t q8_row_blocks(std::uint64_t head_dim) {

@@ -44,10 +44,12 @@ Result<void> check_finite(const MatrixSource& source) {
 }
 
 Error too_large(std::uint64_t row, const EncodingInfo& info) {
-  return {.status = Status::limit, .message = fmt::format("weights of row {} are too large for {}", row, info.name)};
+  return {.status = Status::limit,
+          .message = fmt::format("weights of row {} are too large for {}", row, info.name)};
 }
 
-Result<EncodedMatrix> encode_groups(Encoding encoding, const MatrixSource& source, const MatrixEncoder& encoder) {
+Result<EncodedMatrix> encode_groups(Encoding encoding, const MatrixSource& source,
+                                    const MatrixEncoder& encoder) {
   const EncodingInfo& info = encoding_info(encoding);
   const std::uint64_t n_rows = source.slices * source.rows;
   const std::uint64_t n_groups = source.cols / info.block_weights;
@@ -62,7 +64,8 @@ Result<EncodedMatrix> encode_groups(Encoding encoding, const MatrixSource& sourc
       load_weights(source, r * source.cols, row);
       const std::uint64_t group = r * n_groups;
       if (!encode_affine(encoding, row, out.data.data() + group * info.block_bytes,
-                         out.scales.data() + group * info.scale_bytes, out.biases.data() + group * info.bias_bytes)) {
+                         out.scales.data() + group * info.scale_bytes,
+                         out.biases.data() + group * info.bias_bytes)) {
         continue;
       }
       std::uint64_t first = bad_row.load();
@@ -78,8 +81,8 @@ Result<EncodedMatrix> encode_groups(Encoding encoding, const MatrixSource& sourc
 // One slice's search: where its blocks come from and where they go.
 class SliceEncoder {
  public:
-  SliceEncoder(Encoding encoding, const MatrixSource& source, std::uint64_t slice, const MatrixEncoder& encoder,
-               EncodedMatrix& out)
+  SliceEncoder(Encoding encoding, const MatrixSource& source, std::uint64_t slice,
+               const MatrixEncoder& encoder, EncodedMatrix& out)
       : n_coefs_(encoding == Encoding::seed4 ? 3 : 4),
         source_(source),
         slice_(slice),
@@ -120,7 +123,8 @@ class SliceEncoder {
       std::array<float, kSeedBlock> scales;
       const std::uint64_t of_slice = source_.importance.size() == source_.cols ? 0 : slice_ * source_.cols;
       for (std::uint32_t c = 0; c < kSeedBlock; ++c) {
-        scales[c] = std::sqrt(std::max(source_.importance[of_slice + group * kSeedBlock + c], kLeastImportance));
+        scales[c] =
+            std::sqrt(std::max(source_.importance[of_slice + group * kSeedBlock + c], kLeastImportance));
       }
       const SeedTables tables(n_coefs_, scales);
       const SeedSearch search(n_coefs_, tables, encoder_.kernels, bias_);
@@ -131,7 +135,8 @@ class SliceEncoder {
         for (std::uint64_t i = 0; i < n; ++i) {
           const std::uint64_t row = slice_ * source_.rows + first + i;
           for (std::uint32_t c = 0; c < kSeedBlock; ++c) {
-            x[i * kSeedBlock + c] = weight_at(source_, row * source_.cols + group * kSeedBlock + c) * scales[c];
+            x[i * kSeedBlock + c] =
+                weight_at(source_, row * source_.cols + group * kSeedBlock + c) * scales[c];
           }
         }
         search.find(std::span(x).first(n * kSeedBlock), found.data());
@@ -165,7 +170,8 @@ class SliceEncoder {
   std::vector<SeedBlockFit> fits_;
 };
 
-Result<EncodedMatrix> encode_seeds(Encoding encoding, const MatrixSource& source, const MatrixEncoder& encoder) {
+Result<EncodedMatrix> encode_seeds(Encoding encoding, const MatrixSource& source,
+                                   const MatrixEncoder& encoder) {
   const EncodingInfo& info = encoding_info(encoding);
   const std::uint64_t n_blocks = source.slices * source.rows * source.cols / info.block_weights;
   EncodedMatrix out;
@@ -181,7 +187,8 @@ Result<EncodedMatrix> encode_seeds(Encoding encoding, const MatrixSource& source
 
 }  // namespace
 
-Result<EncodedMatrix> encode_matrix(Encoding encoding, const MatrixSource& source, const MatrixEncoder& encoder) {
+Result<EncodedMatrix> encode_matrix(Encoding encoding, const MatrixSource& source,
+                                    const MatrixEncoder& encoder) {
   ML_CHECK(check_finite(source));
   if (encoding == Encoding::bf16) {
     if (encoder.advance) encoder.advance(source.bf16.size() / 2);

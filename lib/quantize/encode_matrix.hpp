@@ -43,6 +43,7 @@ struct MatrixEncoder {
 /// @param encoding  bf16, affine or seed4p4, seed4; the columns fill whole blocks
 /// @error format    NaN or infinity; names row and column
 /// @error limit     values beyond what the encoding can hold; names the row
-Result<EncodedMatrix> encode_matrix(Encoding encoding, const MatrixSource& source, const MatrixEncoder& encoder);
+Result<EncodedMatrix> encode_matrix(Encoding encoding, const MatrixSource& source,
+                                    const MatrixEncoder& encoder);
 
 }  // namespace ml

@@ -82,8 +82,9 @@ std::array<float, kSeedBlock> block_weights(std::uint16_t seed, const std::array
 }  // namespace
 
 void SeedSearch::try_seeds(std::span<const std::uint16_t> positions, kernels::SeedBlocks& blocks) const {
-  kernels_.try_seeds[n_coefs_ - 3](tables_.table(), positions.data(), static_cast<std::uint32_t>(positions.size()),
-                                   tables_.seeds(), bias_, blocks);
+  kernels_.try_seeds[n_coefs_ - 3](tables_.table(), positions.data(),
+                                   static_cast<std::uint32_t>(positions.size()), tables_.seeds(), bias_,
+                                   blocks);
 }
 
 // Leaves the lanes that the scan is to serve with their taps, the others with a need that nothing meets.
@@ -97,7 +98,8 @@ bool SeedSearch::scan_applies(kernels::SeedBlocks& blocks) const {
     if (norm == 0 && !zero) return false;
     const float size = std::sqrt(norm);
     // Every coefficient of every seed that is not hard is 0: its error is |x|^2.
-    const bool all_round_to_0 = size * tables_.largest_fit() * 1.001f < power_of_two(std::max(bias_, -120) - 1);
+    const bool all_round_to_0 =
+        size * tables_.largest_fit() * 1.001f < power_of_two(std::max(bias_, -120) - 1);
     if (zero || all_round_to_0) {
       blocks.need[lane] = std::numeric_limits<float>::infinity();
       continue;
@@ -159,7 +161,8 @@ void SeedSearch::finish(std::span<const float> x, std::span<const kernels::SeedB
   }
 }
 
-// The winner's coefficients: the plain rounding, or the best of its neighbours by the error of what is stored.
+// The winner's coefficients: the plain rounding, or the best of its neighbours by the error of what is
+// stored.
 template <unsigned kP>
 SeedBlockFit SeedSearch::refit(const float* x, std::uint16_t seed, std::int32_t exponent) const {
   const kernels::SeedTable& table = tables_.table();

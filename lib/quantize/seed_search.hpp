@@ -1,16 +1,17 @@
 #pragma once
 
-// The search of a seed and coefficients for blocks of 8 weights (nanoseedlm(5), SEED SEARCH), by bounds: what it
-// finds is what trying every seed finds, to the bit.
+// The search of a seed and coefficients for blocks of 8 weights (nanoseedlm(5), SEED SEARCH), by bounds: what
+// it finds is what trying every seed finds, to the bit.
 //
-// For a seed with basis U no coefficients, quantized or not, leave a smaller error than the least-squares fit:
-// |x|^2 - b^T G^-1 b with b = U^T x, G = U^T U. G depends on the seed alone, so the fit of one block costs a few
-// products: b of successive seeds of the register's cycle is a window that moves by one over a convolution of the
-// cycle with x. A seed is tried exactly only where its fit, less what the float32 arithmetic of the search can be
-// off by (seed_table.cpp), is not above the best error so far. Such a seed cannot win, nor tie: it would have to
-// be below or equal in the search's own arithmetic. Ties go to the lowest seed whatever the order of trying, as
-// kernels::SeedTry compares seeds as well. Seeds whose G is nearly singular, where the arithmetic may be off by
-// anything, are tried always; so are all seeds for blocks near the ends of float32's range.
+// For a seed with basis U no coefficients, quantized or not, leave a smaller error than the least-squares
+// fit: |x|^2 - b^T G^-1 b with b = U^T x, G = U^T U. G depends on the seed alone, so the fit of one block
+// costs a few products: b of successive seeds of the register's cycle is a window that moves by one over a
+// convolution of the cycle with x. A seed is tried exactly only where its fit, less what the float32
+// arithmetic of the search can be off by (seed_table.cpp), is not above the best error so far. A seed that is
+// passed over cannot win, nor tie: its error in the search's own arithmetic is above one that was found. Ties
+// go to the lowest seed whatever the order of trying, as kernels::SeedTry compares seeds as well. Seeds whose
+// G is nearly singular, where the arithmetic may be off by anything, are tried always; so are all seeds for
+// blocks near the ends of float32's range.
 
 #include "kernels/table.hpp"
 #include "quantize/seed_table.hpp"
@@ -48,7 +49,8 @@ class SeedSearch {
  private:
   template <unsigned kP>
   SeedBlockFit refit(const float* x, std::uint16_t seed, std::int32_t exponent) const;
-  void finish(std::span<const float> x, std::span<const kernels::SeedBlocks> groups, SeedBlockFit* fits) const;
+  void finish(std::span<const float> x, std::span<const kernels::SeedBlocks> groups,
+              SeedBlockFit* fits) const;
   void try_seeds(std::span<const std::uint16_t> positions, kernels::SeedBlocks& blocks) const;
   bool scan_applies(kernels::SeedBlocks& blocks) const;
 

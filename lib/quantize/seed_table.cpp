@@ -100,14 +100,15 @@ bool exact_row(const Basis<4>& u, float* e) {
   return true;
 }
 
-// What a float32 sum of the search can be off, in units of |x|^2, is below kRounding * T^2 with T the sum over p
-// of sqrt(G_pp inverse(G)_pp), at least P. Let u = 2^-24, and write |q| for the coefficients times 2^e:
+// What a float32 sum of the search can be off, in units of |x|^2, is below kRounding * T^2 with T the sum
+// over p of sqrt(G_pp inverse(G)_pp), at least P. Let u = 2^-24, and write |q| for the coefficients times
+// 2^e:
 //
-// - A candidate counts only where its |factor q| is at most 2 |x| (1 + few u), so |q_p| <= 2.1 |x| sqrt(inverse_pp)
-//   and s = sum over p of |q_p| sqrt(G_pp) <= 2.1 |x| T.
+// - A candidate counts only where its |factor q| is at most 2 |x| (1 + few u), so
+//   |q_p| <= 2.1 |x| sqrt(inverse_pp) and s = sum over p of |q_p| sqrt(G_pp) <= 2.1 |x| T.
 // - norm: 8 u |x|^2. Twice q.b: each b_p is off by at most 9 u |x| sqrt(G_pp), the sum by 4 u more, in all
-//   26 u |x| s. |factor q|^2: the factor is that of a matrix which is off by at most 14 u sqrt(G_ii G_jj) from G,
-//   and the sums of squares add 14 u: 28 u s^2. The two last sums: 3 u (|x|^2 + 2 |x| s + s^2).
+//   26 u |x| s. |factor q|^2: the factor is that of a matrix which is off by at most 14 u sqrt(G_ii G_jj)
+//   from G, and the sums of squares add 14 u: 28 u s^2. The two last sums: 3 u (|x|^2 + 2 |x| s + s^2).
 //   Together u |x|^2 (11 + 32 * 2.1 T + 31 * 4.41 T^2) < 163 u |x|^2 T^2 with T >= 3.
 // - The scan itself: with y = D^-1/2 L^-1 b, |y| <= |x|, each product with an element of L^-1 adds 4 u and b
 //   12 u, so y_p is off by at most 18 u |x| sum over q of |(D^-1/2 L^-1)_pq| sqrt(G_qq), those sums add to at

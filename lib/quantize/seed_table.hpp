@@ -1,7 +1,7 @@
 #pragma once
 
-// What the seed search knows of every seed before it sees a weight: for one column group, or, without importance,
-// for all of them.
+// What the seed search knows of every seed before it sees a weight: for one column group, or, without
+// importance, for all of them.
 
 #include "kernels/seed_search.hpp"
 

@@ -1,7 +1,6 @@
 #include "runtime/engine.hpp"
 
 #include "formats/imatrix.hpp"
-#include "runtime/expand.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
@@ -28,26 +27,10 @@ Result<SessionOptions> resolve_options(const ModelDesc& desc, SessionOptions opt
   return options;
 }
 
-// Vectors are decoded once, matrices need a kernel.
-Result<void> check_encodings(const Model& model) {
-  for (const Tensor& tensor : model.tensors()) {
-    const Encoding encoding = tensor.view.encoding;
-    if (!is_matrix(tensor.role) || static_cast<int>(encoding) < kernels::kEncodings ||
-        needs_expanding(encoding))
-      continue;
-    return Error{.status = Status::unsupported,
-                 .message = fmt::format("encoding is {}, which this version reads but does not run",
-                                        encoding_info(encoding).name),
-                 .tensor = tensor.name};
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Engine>> Engine::create(const Model& model, const SessionOptions& options,
                                                std::uint32_t n_sequences) {
-  ML_CHECK(check_encodings(model));
   ML_TRY(const SessionOptions resolved, resolve_options(model.desc(), options, n_sequences));
   std::unique_ptr<Engine> engine(new Engine(model, resolved));
   ML_CHECK(engine->prepare());

@@ -8,14 +8,16 @@
 
 namespace ml {
 
-/// True for an encoding of integers in groups that the targets have no kernels for.
-bool needs_expanding(Encoding encoding);
+/// Whose kernels multiply the rows of an encoding: its own, or, for those that the targets have none for,
+/// those of Q8_0 (integers in groups) or float32 (affine codes, seeds) after expand_rows().
+Encoding kernel_encoding(Encoding encoding);
 
 /// Rows at a time that expand_rows() makes room for.
 inline constexpr std::uint64_t kExpandedRows = 8;
 
-/// Rows [row, row + n_rows) of such a matrix as Q8_0 with float32 scales, in memory that the next call on
-/// this thread overwrites. Exact: the integers stay, and each block of 32 has its group's scale.
+/// Rows [row, row + n_rows) of such a matrix as kernel_encoding() says, in memory that the next call on this
+/// thread overwrites. Exact: integers stay, each block of 32 has its group's scale, in float32; what becomes
+/// floats is what products use (decode_row_unrounded(), but BF16 values for q8g64).
 ///
 /// @param n_rows  at most kExpandedRows
 kernels::WeightMatrix expand_rows(const TensorView& view, std::uint64_t row, std::uint64_t n_rows);

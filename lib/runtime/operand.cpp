@@ -67,15 +67,15 @@ kernels::QuantizedActs Operand::quantized() const {
   return {quants_.data(), scales_.data(), offsets_.data(), blocks_, tiles_.data()};
 }
 
-Result<PanelScratch> PanelScratch::create(unsigned n_threads, std::uint64_t max_cols) {
-  PanelScratch scratch;
+Result<ThreadScratch> ThreadScratch::create(unsigned n_threads, std::uint64_t n_bytes) {
+  ThreadScratch scratch;
   constexpr std::uint64_t kPage = 4096;
-  scratch.stride_ = (kernels::panel_bytes(max_cols) + kPage - 1) / kPage * kPage;
+  scratch.stride_ = (n_bytes + kPage - 1) / kPage * kPage;
   ML_TRY(scratch.bytes_, AlignedBuffer<unsigned char>::allocate(n_threads * scratch.stride_));
   return scratch;
 }
 
-void multiply(ThreadPool& pool, const kernels::Table& table, Activations activations, PanelScratch& scratch,
+void multiply(ThreadPool& pool, const kernels::Table& table, Activations activations, ThreadScratch& scratch,
               Operand& x, std::uint64_t n_tokens, std::span<const Product> products) {
   std::uint64_t n_rows = 0;
   bool any_q8 = false;
@@ -110,10 +110,10 @@ void multiply(ThreadPool& pool, const kernels::Table& table, Activations activat
       const std::uint64_t from = std::max(begin, base);
       const std::uint64_t to = std::min(end, base + view.rows);
       if (from < to) {
-        if (needs_expanding(view.encoding)) {
+        if (const Encoding kernel = kernel_encoding(view.encoding); kernel != view.encoding) {
           for_expanded_rows(view, from - base, to - base,
                             [&](const kernels::WeightMatrix& rows, std::uint64_t n, std::uint64_t first) {
-                              multiply_matrix(rows, Encoding::q8_0, takes_q8(view, activations), 0, n,
+                              multiply_matrix(rows, kernel, takes_q8(view, activations), 0, n,
                                               product.out + first, product.out_stride,
                                               scratch.of_thread(thread));
                             });

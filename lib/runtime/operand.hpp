@@ -44,12 +44,11 @@ class Operand {
   AlignedBuffer<unsigned char> tiles_;
 };
 
-/// Memory for the panels of a product (kernels::panel_bytes), one part for each thread.
-class PanelScratch {
+/// Memory for kernels, one part for each thread.
+class ThreadScratch {
  public:
-  /// @param max_cols  of all matrices to be multiplied
   /// @error nomem
-  static Result<PanelScratch> create(unsigned n_threads, std::uint64_t max_cols);
+  static Result<ThreadScratch> create(unsigned n_threads, std::uint64_t n_bytes);
 
   unsigned char* of_thread(unsigned thread) { return bytes_.data() + thread * stride_; }
   std::uint64_t n_bytes() const { return bytes_.n_bytes(); }
@@ -67,7 +66,7 @@ struct Product {
 };
 
 /// Multiplies matrices with the same activations, tokens [0, n_tokens), in one parallel pass over all rows.
-void multiply(ThreadPool& pool, const kernels::Table& table, Activations activations, PanelScratch& scratch,
+void multiply(ThreadPool& pool, const kernels::Table& table, Activations activations, ThreadScratch& scratch,
               Operand& x, std::uint64_t n_tokens, std::span<const Product> products);
 
 }  // namespace ml

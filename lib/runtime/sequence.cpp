@@ -2,6 +2,8 @@
 
 #include "util/try.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace ml {
@@ -41,12 +43,46 @@ Result<Sequence> Sequence::create(const ModelDesc& desc, const SessionOptions& o
 
 void Sequence::reset() {
   tokens.clear();
+  mark_.reset();
   for (Layer& layer : layers_) std::fill_n(layer.state.data(), layer.state.size(), 0.0f);
+}
+
+Result<void> Sequence::mark() {
+  if (mark_ == position()) return {};
+  mark_.reset();
+  for (Layer& layer : layers_) {
+    if (layer.state.size() == 0) continue;
+    if (layer.marked_state.size() == 0) {
+      ML_TRY(layer.marked_state, AlignedBuffer<float>::allocate(layer.state.size()));
+    }
+    std::copy_n(layer.state.data(), layer.state.size(), layer.marked_state.data());
+  }
+  mark_ = position();
+  return {};
+}
+
+Result<std::uint32_t> Sequence::rewind(std::uint32_t to) {
+  if (to == position()) return to;
+  if (!mark_ || to < *mark_ || to > position()) {
+    return Error{
+        .status = Status::arg,
+        .message = fmt::format("a sequence of {} tokens cannot be rewound to {}{}", position(), to,
+                               mark_ ? fmt::format(", its mark is at {}", *mark_) : ": it has no mark")};
+  }
+  // Rows of a cache past the end are written anew before they are read. States have no rows.
+  for (Layer& layer : layers_) {
+    if (layer.state.size() == 0) continue;
+    to = *mark_;
+    std::copy_n(layer.marked_state.data(), layer.state.size(), layer.state.data());
+  }
+  tokens.resize(to);
+  return to;
 }
 
 std::uint64_t Sequence::n_bytes() const {
   std::uint64_t sum = 0;
-  for (const Layer& layer : layers_) sum += layer.cache.n_bytes() + layer.state.n_bytes();
+  for (const Layer& layer : layers_)
+    sum += layer.cache.n_bytes() + layer.state.n_bytes() + layer.marked_state.n_bytes();
   return sum;
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/kv_cache.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,8 +28,12 @@ class Sequence {
   std::span<float> state(std::uint32_t layer) {
     return {layers_[layer].state.data(), layers_[layer].state.size()};
   }
-  /// Forgets all tokens.
+  /// Forgets all tokens, and the mark.
   void reset();
+  /// See Session.
+  Result<void> mark();
+  Result<std::uint32_t> rewind(std::uint32_t position);
+  void forget_mark() { mark_.reset(); }
   std::uint64_t n_bytes() const;
 
   std::vector<std::uint32_t> tokens;  ///< evaluated
@@ -37,9 +42,11 @@ class Sequence {
   struct Layer {
     KvCache cache;
     AlignedBuffer<float> state;
+    AlignedBuffer<float> marked_state;
   };
   std::vector<Layer> layers_;
   std::uint64_t n_recurrent_ = 0;
+  std::optional<std::uint32_t> mark_;  // position
 };
 
 /// Consecutive tokens of one sequence within a pass.

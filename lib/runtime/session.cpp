@@ -1,6 +1,8 @@
 #include "runtime/session_impl.hpp"
 #include "util/try.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -54,6 +56,20 @@ Result<void> Session::eval(std::span<const std::uint32_t> tokens, const LogitsSi
     begin += n;
   }
   return {};
+}
+
+Result<void> Session::mark() { return impl_->sequence.mark(); }
+Result<std::uint32_t> Session::rewind(std::uint32_t position) {
+  const Engine& engine = *impl_->engine;
+  const bool windows = std::any_of(engine.desc().layers.begin(), engine.desc().layers.end(),
+                                   [](const LayerDesc& layer) { return layer.windowed; });
+  const std::uint32_t end = impl_->sequence.position();
+  if (windows && position < end && end - position > engine.options().batch) {
+    return Error{.status = Status::limit,
+                 .message = fmt::format("{} tokens cannot be dropped, windows keep {} at most",
+                                        end - position, engine.options().batch)};
+  }
+  return impl_->sequence.rewind(position);
 }
 
 void Session::reset() { impl_->sequence.reset(); }

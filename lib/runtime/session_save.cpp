@@ -178,6 +178,7 @@ Result<std::vector<std::uint32_t>> Session::restore(std::span<const std::byte> b
       in += cache.position_bytes();
     }
   }
+  sequence.forget_mark();
   const auto next = tokens.begin() + header.position;
   sequence.tokens.assign(tokens.begin(), next);
   return std::vector<std::uint32_t>(next, tokens.end());

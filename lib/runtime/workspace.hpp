@@ -33,7 +33,7 @@ class Workspace {
   /// The same for some rows of hidden, which become rows 0, 1, ... of input.
   void normalize_rows(std::span<const float> weight, std::span<const std::uint64_t> rows);
   void multiply(Operand& x, std::uint64_t n_tokens, std::span<const Product> products) {
-    ml::multiply(pool, table, activations, scratch_, x, n_tokens, products);
+    ml::multiply(pool, table, activations, scratch, x, n_tokens, products);
   }
   /// Shows the inputs of a matrix, before it is multiplied, to who collects an importance matrix.
   void observe(std::uint32_t layer, ImatrixInput input_of, const Operand& x, std::uint64_t n_tokens) {
@@ -44,11 +44,12 @@ class Workspace {
 
   float* hidden(std::uint64_t token) { return hidden_.data() + token * dim_; }
   float* delta() { return delta_.data(); }
+  ThreadScratch scratch;
   ImatrixCollector::Impl* sums = nullptr;  ///< null: nobody collects
   Operand input;                           ///< [batch][dim]: the normalized stream, what a layer multiplies
 
   std::uint64_t n_bytes() const {
-    return input.n_bytes() + hidden_.n_bytes() + delta_.n_bytes() + scratch_.n_bytes();
+    return input.n_bytes() + hidden_.n_bytes() + delta_.n_bytes() + scratch.n_bytes();
   }
 
  private:
@@ -58,7 +59,6 @@ class Workspace {
   float norm_eps_;
   AlignedBuffer<float> hidden_;  // [batch][dim]
   AlignedBuffer<float> delta_;   // [batch][dim]: what a half layer adds
-  PanelScratch scratch_;
 };
 
 /// A tensor of a model, decoded to floats; empty where the model has none.

@@ -9,7 +9,6 @@ namespace ml {
 
 namespace {
 
-constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
 constexpr std::size_t kKeepBytes = std::size_t(1) << 20;
 constexpr std::size_t kMuch = std::size_t(1) << 18;   // bytes of a long text
 constexpr std::size_t kBatch = 512;                   // pieces that are found before they are looked up
@@ -132,8 +131,9 @@ class Encoder {
     const bool marked = gap.starts_with(' ') || gap.starts_with(kSpaceMark);
     const bool prefix = flags_ & kMltPrefixFirst ? first && !marked : (flags_ & kMltNoPrefix) == 0;
     if (gap.find(kSpaceMark) != gap.npos) {
-      const std::string_view unmarked_gap = unmarked(gap);
-      return encode_elsewhere(unmarked_gap, [&] { encode_spaced(unmarked_gap, prefix); });
+      scratch_.text.clear();
+      append_spaced(scratch_.text, gap);
+      return encode_elsewhere(scratch_.text, [&] { encode_spaced(scratch_.text, prefix); });
     }
     encode_spaced(gap, prefix);
   }
@@ -180,18 +180,6 @@ class Encoder {
       encode_batch(batch);
       at = batch.text + batch.ends[batch.n - 1];
     }
-  }
-
-  std::string_view unmarked(std::string_view gap) {
-    std::string& text = scratch_.text;
-    text.clear();
-    while (!gap.empty()) {
-      const std::size_t mark = std::min(gap.find(kSpaceMark), gap.size());
-      text += gap.substr(0, mark);
-      if (mark < gap.size()) text += ' ';
-      gap.remove_prefix(std::min(mark + kSpaceMark.size(), gap.size()));
-    }
-    return text;
   }
 
   // @return whether all of the text is one token

@@ -4,6 +4,7 @@
 #include "formats/mog_tokenizer.hpp"
 #include "util/aligned_buffer.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <new>
@@ -34,6 +35,8 @@ class MergeTable {
     slots_ = std::move(*slots);
     slots_.use_large_pages();
     for (std::size_t rank = 0; rank < merges.size(); ++rank) {
+      const MltMerge& later = merges[std::min(rank + 16, merges.size() - 1)];
+      __builtin_prefetch(&slots_.data()[hash_of(later.left, later.right) >> shift_], 1);
       const std::uint64_t hash = hash_of(merges[rank].left, merges[rank].right);
       Slot& slot = slots_.data()[find_slot(hash, merges[rank].left, merges[rank].right)];
       if (slot.rank_plus_1 == 0)

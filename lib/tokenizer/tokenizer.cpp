@@ -10,8 +10,6 @@ namespace ml {
 
 namespace {
 
-constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
-
 // The code point of a text of one character.
 std::optional<char32_t> single_char(std::string_view bytes) {
   if (bytes.empty()) return std::nullopt;
@@ -22,6 +20,15 @@ std::optional<char32_t> single_char(std::string_view bytes) {
 }
 
 }  // namespace
+
+void append_spaced(std::string& out, std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t mark = std::min(text.find(kSpaceMark), text.size());
+    out += text.substr(0, mark);
+    if (mark < text.size()) out += ' ';
+    text.remove_prefix(std::min(mark + kSpaceMark.size(), text.size()));
+  }
+}
 
 TokenizerImpl::TokenizerImpl(MltContents source) : contents(std::move(source)), merges(contents.merges) {
   byte_tokens.fill(kNoToken);
@@ -104,16 +111,22 @@ void TokenizerImpl::index_cuts() {
   std::string text;
   for (std::uint32_t id = 0; id < made.size(); ++id) {
     if (!made[id]) continue;
-    std::string_view rest = contents.tokens.bytes(id);
     text.clear();
-    while (!rest.empty()) {
-      const std::size_t mark = std::min(rest.find(kSpaceMark), rest.size());
-      text += rest.substr(0, mark);
-      if (mark < rest.size()) text += ' ';
-      rest.remove_prefix(std::min(mark + kSpaceMark.size(), rest.size()));
-    }
+    append_spaced(text, contents.tokens.bytes(id));
     word_cuts.join(text);
   }
+}
+
+const MltTokens& TokenizerImpl::spelled_tokens() const {
+  std::call_once(spelled_once_, [&] {
+    std::string text;
+    for (std::uint32_t id = 0; id < contents.tokens.size(); ++id) {
+      text.clear();
+      append_spaced(text, contents.tokens.bytes(id));
+      spelled_.push_back(contents.tokens.attr(id), text);
+    }
+  });
+  return spelled_;
 }
 
 Tokenizer::Tokenizer(std::shared_ptr<const TokenizerImpl> impl) : impl_(std::move(impl)) {}

@@ -21,6 +21,10 @@
 namespace ml {
 
 inline constexpr std::uint32_t kNoToken = UINT32_MAX;
+inline constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
+
+/// Appends `text` with a space for each U+2581.
+void append_spaced(std::string& out, std::string_view text);
 
 /// What one encode() call works with. Calls take one from the tokenizer and give it back, warm.
 struct EncodeScratch {
@@ -80,7 +84,13 @@ struct TokenizerImpl {
   std::size_t longest_token = 0;
   WordCuts word_cuts;  // kind 1
 
+  /// Kind 1: the tokens with spaces for U+2581, made when the first text is decoded.
+  const MltTokens& spelled_tokens() const;
+
  private:
+  mutable std::once_flag spelled_once_;
+  mutable MltTokens spelled_;
+
   void index_symbols();
   void find_symbols();
   void find_cuts();

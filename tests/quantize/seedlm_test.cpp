@@ -57,7 +57,8 @@ void require_encoded(const SeedlmVectors& file, const Coding& coding, const kern
   std::vector<std::byte> bf16(2 * weights.size());
   for (std::size_t i = 0; i < weights.size(); ++i) store_le(bf16.data() + 2 * i, f32_to_bf16(weights[i]));
   const std::vector<std::uint64_t>& shape = file.tensor("orig").shape;
-  const std::vector<float> importance = file.has("importance") ? file.floats("importance") : std::vector<float>();
+  const std::vector<float> importance =
+      file.has("importance") ? file.floats("importance") : std::vector<float>();
   const MatrixSource source{.slices = shape.size() == 3 ? shape[0] : 1,
                             .rows = shape[shape.size() - 2],
                             .cols = shape.back(),

@@ -59,6 +59,21 @@ class ML_API Session {
   /// Forgets all tokens.
   void reset();
 
+  /// Remembers where the sequence ends now, in place of an earlier mark. reset() and restore() forget it.
+  ///
+  /// @error nomem  models with linear attention keep a copy of their states
+  Result<void> mark();
+
+  /// Drops tokens from the end.
+  ///
+  /// @param position  tokens to keep, at least those at the mark
+  /// @return          tokens that stayed: `position`, but those at the mark where the model has linear
+  /// attention
+  ///                  and tokens go; the caller then appends the others again
+  /// @error arg    there is no mark, or position is before it or after the end
+  /// @error limit  more tokens than a pass holds (SessionOptions::batch) go from a model with windows
+  Result<std::uint32_t> rewind(std::uint32_t position);
+
   /// Writes the sequence, so that restore() goes on with the same bits as without the pause.
   ///
   /// @param pending  tokens that come next and are not evaluated yet

@@ -195,6 +195,12 @@ inline Bytes load_quads(const void* p) {
   std::memcpy(a.byte, p, sizeof a.byte);
   return a;
 }
+// The first n bytes, n <= 64, and zeros.
+inline Bytes load_quads_n(const void* p, std::uint64_t n) {
+  Bytes a{};
+  std::memcpy(a.byte, p, n);
+  return a;
+}
 inline void store_quads(void* p, Bytes a) { std::memcpy(p, a.byte, sizeof a.byte); }
 inline Bytes broadcast_quad(const void* p) {
   const auto* quad = static_cast<const unsigned char*>(p);
@@ -267,6 +273,12 @@ inline Ints dot_signed(Bytes prepared, Bytes x, Ints acc) {
 
 // Tile of a panel product: groups of sixteen rows times tokens.
 inline constexpr int kTileGroups = 1, kTileTokens = 3;
+
+// Rows of float weights that a tile of four tokens takes.
+inline constexpr int kFloatRows = 1;
+
+// Tiles of attention: groups of sixteen keys, groups of sixteen dimensions, each times four queries.
+inline constexpr int kKeyGroups = 1, kDimGroups = 1;
 
 }  // namespace
 }  // namespace ml::kernels

@@ -158,6 +158,13 @@ inline Bytes load_quads(const void* p) {
   const auto* from = static_cast<const __m256i*>(p);
   return {_mm256_loadu_si256(from), _mm256_loadu_si256(from + 1)};
 }
+// The first n bytes, n <= 64, and zeros.
+inline Bytes load_quads_n(const void* p, std::uint64_t n) {
+  if (n == sizeof(Bytes)) return load_quads(p);
+  unsigned char bytes[sizeof(Bytes)] = {};
+  std::memcpy(bytes, p, n);
+  return load_quads(bytes);
+}
 inline void store_quads(void* p, Bytes a) {
   _mm256_storeu_si256(static_cast<__m256i*>(p), a.low);
   _mm256_storeu_si256(static_cast<__m256i*>(p) + 1, a.high);
@@ -271,6 +278,12 @@ inline Ints dot_signed(Bytes prepared, Bytes x, Ints acc) {
 
 // Tile of a panel product: groups of sixteen rows times tokens, in 16 registers.
 inline constexpr int kTileGroups = 1, kTileTokens = 3;
+
+// Rows of float weights that a tile of four tokens takes.
+inline constexpr int kFloatRows = 1;
+
+// Tiles of attention: groups of sixteen keys, groups of sixteen dimensions, each times four queries.
+inline constexpr int kKeyGroups = 1, kDimGroups = 1;
 
 }  // namespace
 }  // namespace ml::kernels

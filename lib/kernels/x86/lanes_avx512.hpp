@@ -109,6 +109,10 @@ struct Bytes {
 };
 
 inline Bytes load_quads(const void* p) { return {_mm512_loadu_si512(p)}; }
+// The first n bytes, n <= 64, and zeros.
+inline Bytes load_quads_n(const void* p, std::uint64_t n) {
+  return {_mm512_maskz_loadu_epi8(n == 0 ? 0 : ~0ull >> (64 - n), p)};
+}
 inline void store_quads(void* p, Bytes a) { _mm512_storeu_si512(p, a.v); }
 inline Bytes broadcast_quad(const void* p) {
   std::int32_t quad;
@@ -185,6 +189,12 @@ inline Ints dot_signed(Bytes prepared, Bytes x, Ints acc) { return dot_unsigned(
 
 // Tile of a panel product: groups of sixteen rows times tokens, in 32 registers.
 inline constexpr int kTileGroups = 2, kTileTokens = 6;
+
+// Rows of float weights that a tile of four tokens takes.
+inline constexpr int kFloatRows = 4;
+
+// Tiles of attention: groups of sixteen keys, groups of sixteen dimensions, each times four queries.
+inline constexpr int kKeyGroups = 4, kDimGroups = 4;
 
 }  // namespace
 }  // namespace ml::kernels

@@ -1,0 +1,24 @@
+// Prefill and decode speed of models, beside the limits of the machine.
+
+#include "ml_bench/report.hpp"
+
+int main(int argc, char** argv) {
+  ml_bench::Options options;
+  cli::Tool tool("ml-bench", "Measures how fast language models run here, and what limits them.",
+                 "ml-bench model.mlb -p 512 -n 128 -t 1,2");
+  ml_bench::declare_options(tool, options);
+  return tool.main(argc, argv, [&] {
+    if (const std::string problem = ml_bench::usage_problem(options); !problem.empty())
+      return tool.fail_usage(problem);
+    std::vector<nlohmann::ordered_json> baseline;
+    if (!options.baseline.empty()) {
+      auto rows = ml_bench::read_baseline(options.baseline);
+      if (!rows) return tool.fail(ml::with_path(rows.error(), options.baseline));
+      baseline = std::move(*rows);
+    }
+    const ml_bench::Results results = ml_bench::measure(tool, options);
+    ml_bench::print(tool, results, options);
+    tool.flush();
+    if (!baseline.empty()) ml_bench::compare(tool, results, options, baseline);
+  });
+}

@@ -1,0 +1,92 @@
+#include "ml_bench/options.hpp"
+
+#include <ml/target.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <system_error>
+
+namespace ml_bench {
+
+namespace {
+
+constexpr std::uint32_t kMaxTokens = 1u << 24;
+
+void add_list(CLI::App& app, const std::string& names, std::vector<std::uint32_t>& list, std::uint32_t max,
+              const std::string& description, const std::string& shown) {
+  const std::string name = names.substr(names.find("--"));
+  app.add_option_function<std::string>(
+         names,
+         [&list, max, name](const std::string& text) {
+           list.clear();
+           const char* at = text.data();
+           const char* end = at + text.size();
+           for (;; ++at) {
+             std::uint32_t number = 0;
+             const auto [after, error] = std::from_chars(at, end, number);
+             if (error != std::errc() || number > max || (after != end && *after != ',')) {
+               throw CLI::ValidationError(
+                   name, fmt::format("'{}' is no list of numbers up to {}, like 128,512", text, max));
+             }
+             list.push_back(number);
+             at = after;
+             if (at == end) return;
+           }
+         },
+         description)
+      ->type_name("N[,N...]")
+      ->default_str(shown);
+}
+
+}  // namespace
+
+void declare_options(cli::Tool& tool, Options& options) {
+  CLI::App& app = tool.app();
+  app.add_option("MODEL", options.models, "Models, each as ml-run takes it")->required();
+  add_list(app, "-p,--n-prompt", options.prompts, kMaxTokens, "Lengths of prompts to read; 0: none", "512");
+  add_list(app, "-n,--n-gen", options.decodes, kMaxTokens,
+           "Numbers of tokens to write, one at a time; 0: none", "128");
+  add_list(app, "-d,--n-depth", options.depths, kMaxTokens, "Tokens that are in the context before", "0");
+  add_list(app, "-t,--threads", options.threads, 4096, "Numbers of threads; 0: all cores", "0");
+  app.add_option("-r,--repetitions", options.repetitions, "Measurements of each test, after one to warm up")
+      ->check(CLI::Range(1u, 100000u))
+      ->capture_default_str();
+  app.add_flag("--no-warmup", options.no_warmup, "Measure from the first time on");
+  app.add_option("-b,--batch", options.batch, "Prompt tokens a pass")
+      ->check(CLI::Range(1u, kMaxTokens))
+      ->capture_default_str();
+  app.add_option("--acts", options.activations, "What quantized matrices are multiplied with")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, ml::Activations>{
+          {"q8", ml::Activations::q8}, {"f32", ml::Activations::f32}}));
+  app.add_option("--kv", options.kv, "KV cache; default: f16, with --acts f32 f32")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, ml::KvType>{
+          {"f16", ml::KvType::f16}, {"f32", ml::KvType::f32}, {"q8", ml::KvType::q8}}));
+  app.add_option("-o,--format", options.format, "How results are printed")
+      ->check(CLI::IsMember({"md", "csv", "json", "jsonl"}))
+      ->capture_default_str();
+  app.add_option("--baseline", options.baseline, "Compare with what --format json or jsonl wrote")
+      ->type_name("FILE");
+  app.add_option("--fail-above", options.fail_above,
+                 "With --baseline: exit 1 where a test is slower by more percent than this and the noise")
+      ->type_name("PCT");
+  app.add_flag("--digest", options.digest,
+               "Add XXH3-128 of the logits; another one than the baseline's fails");
+  app.add_flag("--trust", options.trust, "Skip the pass over the quants of files that were checked before");
+  tool.allow_targets();
+}
+
+std::string usage_problem(const Options& options) {
+  const auto none = [](const std::vector<std::uint32_t>& list) {
+    return std::all_of(list.begin(), list.end(), [](std::uint32_t n) { return n == 0; });
+  };
+  if (none(options.prompts) && none(options.decodes)) return "-p and -n are all 0: nothing to measure";
+  if (options.fail_above && options.baseline.empty()) return "--fail-above needs --baseline";
+  if (options.fail_above && !(*options.fail_above >= 0))
+    return fmt::format("--fail-above is {}, must be at least 0", *options.fail_above);
+  if (std::count(options.models.begin(), options.models.end(), "-") + (options.baseline == "-") > 0)
+    return "models are opened more than once, so they and the baseline must be files";
+  return "";
+}
+
+}  // namespace ml_bench

@@ -1,0 +1,39 @@
+#pragma once
+
+#include "common/tool.hpp"
+
+#include <ml/session.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ml_bench {
+
+/// What the command line of ml-bench says.
+struct Options {
+  std::vector<std::string> models;
+  std::vector<std::uint32_t> prompts{512};
+  std::vector<std::uint32_t> decodes{128};
+  std::vector<std::uint32_t> depths{0};
+  std::vector<std::uint32_t> threads;
+  std::uint32_t repetitions = 5;
+  bool no_warmup = false;
+  std::uint32_t batch = 512;
+  ml::Activations activations = ml::Activations::q8;
+  std::optional<ml::KvType> kv;
+  std::string format = "md";
+  std::string baseline;
+  std::optional<double> fail_above;
+  bool digest = false;
+  bool trust = false;
+};
+
+/// Adds the options of ml-bench to its table.
+void declare_options(cli::Tool& tool, Options& options);
+
+/// @return what is wrong with the options; "" when nothing is
+std::string usage_problem(const Options& options);
+
+}  // namespace ml_bench

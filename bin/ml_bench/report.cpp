@@ -1,0 +1,179 @@
+#include "ml_bench/report.hpp"
+
+#include "common/text.hpp"
+
+#include <ml/version.hpp>
+
+#include <cmath>
+#include <ctime>
+
+namespace ml_bench {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+const char* acts_name(const Options& options) {
+  return options.activations == ml::Activations::q8 ? "q8" : "f32";
+}
+
+const char* kv_name(const Options& options) {
+  const bool f32 = options.activations == ml::Activations::f32;
+  switch (options.kv.value_or(f32 ? ml::KvType::f32 : ml::KvType::f16)) {
+    case ml::KvType::f32: return "f32";
+    case ml::KvType::f16: return "f16";
+    case ml::KvType::q8: return "q8";
+  }
+  return "";
+}
+
+// The present in UTC, as ISO 8601 writes it.
+std::string utc_time() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+double bits_per_weight(const ModelFacts& model) {
+  return 8.0 * static_cast<double>(model.n_bytes) / static_cast<double>(model.n_weights);
+}
+
+ordered_json or_null(double value) { return value > 0 ? ordered_json(value) : ordered_json(); }
+
+std::uint64_t nanoseconds(double seconds) { return static_cast<std::uint64_t>(std::llround(seconds * 1e9)); }
+
+std::string percent(double share) { return share > 0 ? fmt::format("{:.0f} %", 100 * share) : "-"; }
+
+void print_markdown(cli::Tool& tool, const Results& results, const Options& options) {
+  tool.print(
+      "| model | size | bits/weight | test | threads | target | tok/s | mean ± sd | GB/s | of limit |\n");
+  tool.print("|---|--:|--:|---|--:|---|--:|--:|--:|--:|\n");
+  for (const Row& row : results.rows) {
+    tool.print("| {} | {} | {:.2f} | {} | {} | {} | {:.2f} | {:.2f} ± {:.2f} | {:.1f} | {} |\n",
+               row.model->path, cli::human_size(row.model->n_bytes), bits_per_weight(*row.model), row.name(),
+               row.threads, ml::target_name(row.target), row.tokens_per_second(row.median()),
+               row.tokens_per_second(row.mean()), row.deviation_of_speed(),
+               row.bytes_per_second(options.batch) / 1e9, percent(row.share_of_limit(options.batch)));
+  }
+  tool.print("\n| model | load | first token | peak memory |\n|---|--:|--:|--:|\n");
+  for (const ModelFacts& model : results.models) {
+    tool.print("| {} | {:.1f} ms | {:.1f} ms | {} |\n", model.path, 1e3 * model.load_seconds,
+               1e3 * model.first_token_seconds, cli::human_size(model.peak_memory));
+  }
+  tool.print("\n{}, {} cores, {}; mlutils {}\n", results.machine.cpu, results.machine.cores,
+             results.machine.system, ml::version());
+  std::string known;
+  for (const Row& row : results.rows) {
+    std::string line = fmt::format("limits with {} thread{}: {:.1f} GB/s read (± {:.0f} %)", row.threads,
+                                   row.threads == 1 ? "" : "s", row.limits.read_bandwidth / 1e9,
+                                   100 * row.limits.read_drift);
+    if (row.limits.int8_peak > 0) {
+      line += fmt::format(", {:.0f} GOPS of 8-bit products on {} (± {:.0f} %)", row.limits.int8_peak / 1e9,
+                          ml::target_name(row.target), 100 * row.limits.int8_drift);
+    }
+    line += '\n';
+    if (known.find(line) == std::string::npos) known += line;
+  }
+  tool.print(known);
+  if (!options.digest) return;
+  for (const Row& row : results.rows)
+    tool.print("digest {} {} {}\n", row.digest, row.name(), row.model->path);
+}
+
+std::string csv_cell(const ordered_json& value) {
+  if (value.is_null()) return "";
+  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+void print_csv(cli::Tool& tool, const Results& results, const Options& options) {
+  bool head = true;
+  for (const Row& row : results.rows) {
+    const ordered_json json = to_json(row, results, options).flatten();
+    std::string names;
+    std::string values;
+    for (const auto& [key, value] : json.items()) {
+      if (key.starts_with("/samples_ns")) continue;
+      std::string name = key.substr(1);
+      for (char& c : name) c = c == '/' ? '_' : c;
+      names += (names.empty() ? "" : ",") + name;
+      values += (values.empty() ? "" : ",") + csv_cell(value);
+    }
+    if (std::exchange(head, false)) tool.print(names + "\n");
+    tool.print(values + "\n");
+  }
+}
+
+}  // namespace
+
+ordered_json to_json(const Row& row, const Results& results, const Options& options) {
+  const ModelFacts& model = *row.model;
+  ordered_json samples = ordered_json::array();
+  for (const double duration : row.seconds) samples.push_back(nanoseconds(duration));
+  ordered_json json{{"model", model.path},
+                    {"model_bytes", model.n_bytes},
+                    {"n_weights", model.n_weights},
+                    {"bits_per_weight", bits_per_weight(model)},
+                    {"test", row.name()},
+                    {"n_prompt", row.decode ? 0 : row.n},
+                    {"n_gen", row.decode ? row.n : 0},
+                    {"n_depth", row.depth},
+                    {"threads", row.threads},
+                    {"target", ml::target_name(row.target)},
+                    {"acts", acts_name(options)},
+                    {"kv", kv_name(options)},
+                    {"batch", options.batch},
+                    {"median_ns", nanoseconds(row.median())},
+                    {"mean_ns", nanoseconds(row.mean())},
+                    {"stddev_ns", nanoseconds(row.deviation())},
+                    {"samples_ns", samples},
+                    {"median_ts", row.tokens_per_second(row.median())},
+                    {"mean_ts", row.tokens_per_second(row.mean())},
+                    {"stddev_ts", row.deviation_of_speed()},
+                    {"bytes_per_second", row.bytes_per_second(options.batch)},
+                    {"read_bandwidth", row.limits.read_bandwidth},
+                    {"read_bandwidth_drift", row.limits.read_drift},
+                    {"operations_per_second", or_null(row.operations_per_second())},
+                    {"int8_peak", or_null(row.limits.int8_peak)},
+                    {"int8_peak_drift", row.limits.int8_drift},
+                    {"share_of_limit", or_null(row.share_of_limit(options.batch))},
+                    {"load_ms", 1e3 * model.load_seconds},
+                    {"first_token_ms", 1e3 * model.first_token_seconds},
+                    {"peak_memory_bytes", model.peak_memory},
+                    {"digest", row.digest.empty() ? ordered_json() : ordered_json(row.digest)},
+                    {"machine",
+                     {{"cpu", results.machine.cpu},
+                      {"cores", results.machine.cores},
+                      {"memory_bytes", results.machine.memory_bytes},
+                      {"system", results.machine.system}}},
+                    {"version", ml::version()},
+                    {"time", utc_time()}};
+  return json;
+}
+
+void print(cli::Tool& tool, const Results& results, const Options& options) {
+  if (options.format == "md") {
+    if (!results.rows.empty()) print_markdown(tool, results, options);
+    return;
+  }
+  if (options.format == "csv") return print_csv(tool, results, options);
+  ordered_json all = ordered_json::array();
+  for (const Row& row : results.rows) {
+    const ordered_json json = to_json(row, results, options);
+    if (options.format == "jsonl") {
+      tool.print(cli::json_line(json));
+    } else {
+      all.push_back(json);
+    }
+  }
+  if (options.format == "json")
+    tool.print(all.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace ml_bench

@@ -1,0 +1,17 @@
+# What cannot be meant.
+try() { local rc=0; ml-bench "$@" > out < /dev/null || rc=$?; [ $rc -eq 2 ] && [ ! -s out ]; }
+try
+try model.mlb -p 0 -n 0
+try model.mlb -p 12,x
+try model.mlb -n ''
+try model.mlb -r 0
+try model.mlb --fail-above 5
+try model.mlb --fail-above -1 --baseline base.json
+try model.mlb --target scalar,sse9
+try model.mlb -o xml
+try -
+echo '[{}]' > rows.json
+rc=0; ml-bench model.mlb --baseline rows.json || rc=$?
+[ $rc -eq 1 ]
+rc=0; ml-bench model.mlb --baseline missing.json || rc=$?
+[ $rc -eq 1 ]
