@@ -106,7 +106,8 @@ class Planner {
       if (!rotates(given.slot.role)) continue;
       const auto& transforms = given.entry.transforms;
       const bool has = std::find(transforms.begin(), transforms.end(), "rope_interleave") != transforms.end();
-      (has ? interleaved : plain) = &given;
+      const Given*& first = has ? interleaved : plain;
+      if (first == nullptr) first = &given;
     }
     if (plain != nullptr && interleaved != nullptr) {
       return recipe_error(plain->entry.at,

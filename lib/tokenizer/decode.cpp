@@ -23,6 +23,10 @@ struct StreamDecoder::Impl {
       take_characters(out);
       return;
     }
+    if (tokenizer->mapped) {
+      for (const std::uint32_t id : ids) push_mapped(id, out);
+      return;
+    }
     const MltTokens& spelled = tokenizer->spelled_tokens();
     while (!ids.empty()) {
       // One by one while the next text is special: the first one, or one behind byte tokens.
@@ -71,6 +75,20 @@ struct StreamDecoder::Impl {
         if (id < tokens.size()) at = tokens.copy(id, at);
       }
       out.resize(before + n_bytes);
+    }
+  }
+
+  // Kind 1, from a .mog: spelled without a copy of the vocabulary.
+  void push_mapped(std::uint32_t id, std::string& out) {
+    if (id >= contents.tokens.size()) return;
+    const std::string_view bytes = contents.tokens.bytes(id);
+    if (contents.tokens.attr(id) == TokenAttr::byte) {
+      pending += bytes;
+    } else if (!bytes.empty()) {
+      flush(out);
+      std::string text;
+      append_spaced(text, bytes);
+      emit(text, out);
     }
   }
 

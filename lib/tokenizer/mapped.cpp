@@ -6,12 +6,6 @@
 
 namespace ml {
 
-namespace {
-
-constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
-
-}  // namespace
-
 TokenizerImpl::TokenizerImpl(MogTokens source, std::shared_ptr<const void> bytes)
     : storage(std::move(bytes)), mapped(std::move(source)), contents(mapped->contents()), merges(*mapped) {
   byte_tokens.fill(kNoToken);
@@ -62,14 +56,8 @@ void TokenizerImpl::find_cuts() {
   if (char_token(0x2581) == kNoToken) return word_cuts.join_all();
   std::string text;
   for (std::uint32_t i = 0; i < mapped->n_merges(); ++i) {
-    std::string_view rest = contents.tokens.bytes(mapped->merge(i).merged);
     text.clear();
-    while (!rest.empty()) {
-      const std::size_t mark = std::min(rest.find(kSpaceMark), rest.size());
-      text += rest.substr(0, mark);
-      if (mark < rest.size()) text += ' ';
-      rest.remove_prefix(std::min(mark + kSpaceMark.size(), rest.size()));
-    }
+    append_spaced(text, contents.tokens.bytes(mapped->merge(i).merged));
     word_cuts.join(text);
   }
 }

@@ -148,7 +148,7 @@ TEST_CASE("every defect of a .mog has its message", "[mog]") {
       {"must end at", [](std::string& f) { f.append(100, '\0'); }},
       {"dim is 100, must be a multiple of 32", SET(std::uint32_t, kConfig, 100u)},
       {"n_layers is 513, must be at most 512", SET(std::uint32_t, kConfig + 4, 513u)},
-      {"low_freq_factor is", SET(float, kConfig + 52, -1.0f)},
+      {"low_freq_factor is 0", SET(std::uint32_t, kConfig + 44, 1u)},
       {"rope_layout is 2, must be 0 or 1", SET(std::uint32_t, kConfig + 136, 2u)},
       {"padding is not zero", SET(char, kConfig + 140, 1)},
       {"padding is not zero", SET(char, kConfig + 511, 1)},

@@ -125,7 +125,7 @@ TEST_CASE("every mistake in a recipe is named with its JSON path", "[mog][recipe
       {"config.n_heads is -4, must be an integer", [](json& r) { r["config"]["n_heads"] = -4; }},
       {"config.n_heads is \"4\", must be an integer", [](json& r) { r["config"]["n_heads"] = "4"; }},
       {"config.norm_eps is true, must be a number", [](json& r) { r["config"]["norm_eps"] = true; }},
-      {"config.layer_flags is [0], must be a list of n_layers integers, 2",
+      {"config.layer_flags is a list, must be a list of n_layers integers, 2",
        [](json& r) { r["config"]["layer_flags"] = {0}; }},
       {"config.layer_flags[1] is 256",
        [](json& r) {
@@ -148,7 +148,7 @@ TEST_CASE("every mistake in a recipe is named with its JSON path", "[mog][recipe
        [](json& r) {
          r["tokenizer"] = {{"file", "t"}};
        }},
-      {"tensors is {}, must be a list", [](json& r) { r["tensors"] = json::object(); }},
+      {"tensors is an object, must be a list", [](json& r) { r["tensors"] = json::object(); }},
       {"tensors[0] is 5, must be an object", [](json& r) { r["tensors"][0] = 5; }},
       {"tensors[0].name is \"embeds\", which is no slot",
        [](json& r) { r["tensors"][0]["name"] = "embeds"; }},
@@ -184,7 +184,7 @@ TEST_CASE("every mistake in a recipe is named with its JSON path", "[mog][recipe
              {{"for", "i"}, {"range", {0, 1}}, {"entries", {entry("{i}", "")}}});
        }},
       {"tensors[1].range is missing", [](json& r) { r["tensors"][1].erase("range"); }},
-      {"tensors[1].range is [0], must be [first, end]", [](json& r) { r["tensors"][1]["range"] = {0}; }},
+      {"tensors[1].range is a list, must be [first, end]", [](json& r) { r["tensors"][1]["range"] = {0}; }},
       {"tensors[1].range is 2 to 0, must not go down",
        [](json& r) {
          r["tensors"][1]["range"] = {2, 0};
@@ -207,7 +207,7 @@ TEST_CASE("every mistake in a recipe is named with its JSON path", "[mog][recipe
        }},
       {"tensors[1].entries[0].path is \"model.layers.2.input_layernorm.weight\"",
        [](json& r) {
-         r["tensors"][1]["range"] = {2, 1ull << 62};
+         r["tensors"][1]["range"] = {2, 4};
          r["config"]["n_layers"] = 3;
          r["config"]["layer_flags"] = {0, 0, 0};
        }},
@@ -251,6 +251,7 @@ TEST_CASE("every mistake in a recipe is named with its JSON path", "[mog][recipe
       {"needs rows in heads of 16",
        [q](json& r) {
          q(r)["transform"] = {"rows:0:17", "rope_interleave"};
+         r["config"]["rope_layout"] = 0;
        }},
       {"tensors[1].entries[2] gives layers.0.k_proj without rope_interleave, but",
        [q](json& r) { q(r)["transform"] = "rope_interleave"; }},
@@ -267,7 +268,7 @@ TEST_CASE("every mistake in a recipe is named with its JSON path", "[mog][recipe
     CHECK(message.find(row.message) != std::string::npos);
     CHECK(message.find('\n') == std::string::npos);
   }
-  CHECK(message_of(json::array()).find("recipe is [], must be an object") == 0);
+  CHECK(message_of(json::array()).find("recipe is a list, must be an object") == 0);
 }
 
 TEST_CASE("overrides: the last match counts, all of them must match", "[mog][recipe]") {

@@ -62,9 +62,10 @@ TEST_CASE("int8_g32 and int4h_g32 give the bits of a .mlb in Q8_0 and Q4_0", "[m
     const Golden golden(source);
     for (const ScaleType scales : {ScaleType::f32, ScaleType::f16}) {
       const std::string suffix(scale_type_name(scales));
+      folder.remove(suffix + ".mlb");
       quantize_to(folder.file(suffix + ".mlb"), checkpoint, {.type = Encoding::q8_0, .scales = scales});
       std::vector<MogOverride> overrides{{"*", "int8_g32_" + suffix}};
-      for (const char* vectors : {"*norm", "*_bias", "*lin_conv", "*lin_a_log"})
+      for (const char* vectors : {"*norm", "*_bias", "*lin_conv", "*lin_a_log", "*lin_dt_bias"})
         overrides.push_back({vectors, "f32"});
       std::erase_if(overrides, [&](const MogOverride& row) {
         return (row.glob == "*_bias" && recipe != "qwen2") ||
@@ -75,6 +76,16 @@ TEST_CASE("int8_g32 and int4h_g32 give the bits of a .mlb in Q8_0 and Q4_0", "[m
       const auto mog = logits_of(open_model(folder.file(suffix + ".mog")), golden.tokens, {});
       REQUIRE(mlb.size() == golden.logits.size());
       CHECK(mog == mlb);
+
+      folder.remove(suffix + ".mlb");
+      quantize_to(folder.file(suffix + ".mlb"), checkpoint, {.type = Encoding::q4_0, .scales = scales});
+      overrides[0].encoding = "int4h_g32_" + suffix;
+      for (const char* slot : {"*.lin_b", "*.lin_a"}) {  // always Q8_0 in a .mlb
+        if (recipe == "qwen3_5") overrides.push_back({slot, "int8_g32_" + suffix});
+      }
+      pack_mog(recipe_path(recipe), source, folder.file(suffix + ".mog"), overrides);
+      CHECK(logits_of(open_model(folder.file(suffix + ".mog")), golden.tokens, {}) ==
+            logits_of(open_model(folder.file(suffix + ".mlb")), golden.tokens, {}));
     }
   }
 }
@@ -94,12 +105,12 @@ TEST_CASE("every encoding runs to the same bits on every target, batch and threa
     INFO(encoding.name);
     pack_mog(recipe_path("qwen3"), source, folder.file("a.mog"), overrides);
     const Model model = open_model(folder.file("a.mog"));
-    const auto logits = logits_of(model, tokens, {.target = Target::scalar, .threads = 1});
+    const auto logits = logits_of(model, tokens, {.threads = 1, .target = Target::scalar});
     REQUIRE(logits.size() == exact.size());
     CHECK(relative_error(logits, exact) < (encoding.name.starts_with("int4") ? 0.6 : 0.05));
     for (const Target target : available_targets()) {
       for (const std::uint32_t batch : {1u, 3u, 512u}) {
-        CHECK(logits_of(model, tokens, {.batch = batch, .target = target, .threads = 1 + batch % 3}) ==
+        CHECK(logits_of(model, tokens, {.batch = batch, .threads = 1 + batch % 3, .target = target}) ==
               logits);
       }
     }

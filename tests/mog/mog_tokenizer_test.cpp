@@ -68,11 +68,11 @@ std::vector<std::string> texts() {
   std::mt19937 random(5);
   for (int i = 0; i < 60; ++i) {
     std::string text;
-    for (unsigned n = random() % 60; n > 0; --n) {
-      const unsigned kind = random() % 8;
+    for (auto n = random() % 60; n > 0; --n) {
+      const auto kind = random() % 8;
       if (kind < 5) text += static_cast<char>(32 + random() % 95);
       if (kind == 5) text += ' ';
-      if (kind == 6) append_utf8(text, 0xA0 + random() % 0x2000);
+      if (kind == 6) append_utf8(text, static_cast<char32_t>(0xA0 + random() % 0x2000));
       if (kind == 7) text += static_cast<char>(random());
     }
     all.push_back(text);
