@@ -12,7 +12,7 @@ namespace {
 
 using mlb_info::Wanted;
 
-void show(cli::Tool& tool, const std::string& path, const Wanted& wanted) {
+void show(cli::Tool& tool, const std::string& path, const Wanted& wanted, bool strict) {
   const auto report = ml::inspect(path, {.check = wanted.check, .threads = tool.threads()});
   if (!report) {
     if (wanted.json) mlb_info::print_json_error(tool, path, report.error());
@@ -25,6 +25,8 @@ void show(cli::Tool& tool, const std::string& path, const Wanted& wanted) {
     mlb_info::print_text(tool, path, *report, details, wanted);
   }
   tool.flush();  // so that the answer stands before the messages about it
+  for (const ml::Error& warning : report->warnings)
+    strict ? tool.fail(warning) : tool.note(ml::describe(warning));
   for (const ml::Error& defect : report->defects) tool.fail(defect);
 }
 
@@ -48,6 +50,7 @@ int main(int argc, char** argv) {
                  "mlb-info --check --tensors model.mlb");
   std::vector<std::string> paths;
   Wanted wanted;
+  bool strict = false;
   CLI::App& app = tool.app();
   app.add_option("FILE", paths,
                  "A .mlb, .mlt or .safetensors file or a model folder; - or none: standard input");
@@ -61,6 +64,7 @@ int main(int argc, char** argv) {
                "The rows with the XXH3-128 of each array's bytes, and that of each file");
   app.add_flag("--diff", wanted.diff, "Say how two files differ; exit status 1 when they do");
   app.add_flag("--json", wanted.json, "One JSON object a line for each file");
+  app.add_flag("--strict", strict, "Entries that belong to no tensor are errors, not notes");
   tool.add_threads();
 
   bool differ = false;
@@ -70,7 +74,7 @@ int main(int argc, char** argv) {
       return;
     }
     if (paths.empty()) paths.push_back("-");
-    for (const std::string& path : paths) show(tool, path, wanted);
+    for (const std::string& path : paths) show(tool, path, wanted, strict);
   });
   return status == 0 && differ ? 1 : status;
 }

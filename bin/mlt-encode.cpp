@@ -1,62 +1,19 @@
 // Text to token ids and back.
 
-#include "common/id_format.hpp"
-#include "common/tool.hpp"
+#include "common/ordered_work.hpp"
+#include "mlt_encode/transcode.hpp"
 
 #include <ml/input.hpp>
 #include <ml/output.hpp>
-#include <ml/tokenizer.hpp>
 
-#include <algorithm>
+#include <optional>
 
 namespace {
 
-struct Options {
-  std::string tokenizer;
-  std::vector<std::string> files;
-  std::string output = "-";
-  std::string format = "ids";
-  bool decode = false;
-  bool lines = false;
-  bool count = false;
-  bool bos = false;
-  bool no_bos = false;
-  bool no_added = false;
-  bool strict = false;
-};
+using mlt_encode::Options;
+using mlt_encode::Outcome;
 
-void add_options(cli::Tool& tool, Options& options) {
-  auto& app = tool.app();
-  app.add_option("TEXT-FILE", options.files, "Texts, or ids with --decode; default: standard input");
-  app.add_option("-m,--tokenizer", options.tokenizer, "A .mlt, a tokenizer.json or a folder that holds one")
-      ->type_name("FILE")
-      ->required();
-  app.add_flag("-d,--decode", options.decode, "Ids to text");
-  app.add_flag("--lines", options.lines, "Each line is a text (or the ids of one)");
-  app.add_option("--format", options.format, "How ids are written and, with --decode, read")
-      ->check(CLI::IsMember({"ids", "jsonl", "u16", "u32", "pieces"}))
-      ->capture_default_str();
-  app.add_flag("--count", options.count, "Print only the number of ids of each text");
-  auto* bos = app.add_flag("--bos", options.bos, "Begin with BOS; default: as the tokenizer says");
-  app.add_flag("--no-bos", options.no_bos, "Do not begin with BOS")->excludes(bos);
-  app.add_flag("--no-added", options.no_added, "Added tokens in the text are plain text");
-  app.add_flag("--strict", options.strict, "Refuse text that is not UTF-8");
-  app.add_option("-o,--output", options.output, "Where the answer goes; default: standard output")
-      ->type_name("FILE");
-  tool.add_force();
-}
-
-// @return what is wrong with the combination of options, or nothing
-std::string usage_problem(const Options& options) {
-  const bool raw = options.format == "u16" || options.format == "u32";
-  const auto n_stdin = std::count(options.files.begin(), options.files.end(), "-") + options.files.empty();
-  if (n_stdin + (options.tokenizer == "-") > 1) return "standard input cannot be read twice";
-  if (options.count && options.decode) return "--count and --decode exclude each other";
-  if (options.decode && options.format == "pieces") return "--format pieces cannot be decoded";
-  if (options.decode && options.lines && raw)
-    return "--lines needs ids as text, not --format " + options.format;
-  return {};
-}
+constexpr std::size_t kPart = std::size_t(1) << 18;  // bytes of lines that a thread works on at a time
 
 /// One run over all inputs.
 class Run {
@@ -64,107 +21,105 @@ class Run {
   Run(cli::Tool& tool, const Options& options) : tool_(tool), options_(options) {}
 
   void run() {
-    auto opened = ml::Tokenizer::open(options_.tokenizer);
-    if (!opened) return tool_.fail(ml::with_path(opened.error(), options_.tokenizer));
-    tokenizer_.emplace(std::move(*opened));
-    if (options_.bos && !tokenizer_->bos()) {
+    const auto tokenizer = ml::Tokenizer::open(options_.tokenizer);
+    if (!tokenizer) return tool_.fail(ml::with_path(tokenizer.error(), options_.tokenizer));
+    if (options_.bos && !tokenizer->bos()) {
       return tool_.fail(
           {.status = ml::Status::arg, .message = "has no BOS for --bos", .path = options_.tokenizer});
     }
     std::vector<std::string> inputs = options_.files;
     inputs.push_back(options_.tokenizer);
-    const bool raw = options_.format == "u16" || options_.format == "u32";
-    auto file = ml::OutputFile::create(
-        options_.output,
-        {.force = tool_.force(), .binary = raw && !options_.decode && !options_.count, .inputs = inputs});
+    auto file = ml::OutputFile::create(options_.output,
+                                       {.force = tool_.force(),
+                                        .binary = options_.raw() && !options_.decode && !options_.count,
+                                        .inputs = inputs});
     if (!file) return tool_.fail(file.error());
     output_.emplace(std::move(*file));
 
-    const std::vector<std::string> files =
-        options_.files.empty() ? std::vector<std::string>{"-"} : options_.files;
-    bool sound = true;
-    for (const std::string& name : files) {
-      sound = run_file(name) && sound;
-      if (!writing_) return;
-    }
-    if (!sound && options_.output != "-") return;  // no half an answer under a file's name
+    transcode(mlt_encode::Transcoder(*tokenizer, options_, tool_.target()));
+    if (!writing_) return;
+    if (!sound_ && options_.output != "-") return;  // no half an answer under a file's name
     if (const auto done = output_->commit(); !done) tool_.fail(done.error());
   }
 
  private:
-  bool run_file(const std::string& name) {
-    const auto content = ml::read_text(name);
-    if (!content) return fail(content.error(), name);
-    const bool by_line = options_.lines || (options_.decode && options_.format == "jsonl");
-    if (!by_line) return run_text(*content, name, 0);
-    bool sound = true;
-    for (std::size_t begin = 0; begin < content->size() && writing_;) {
-      const std::size_t end = std::min(content->find('\n', begin), content->size());
-      sound = run_text(std::string_view(*content).substr(begin, end - begin), name, begin) && sound;
-      begin = end + 1;
+  void transcode(const mlt_encode::Transcoder& transcoder) {
+    const unsigned n_threads = tool_.threads() != 0 ? tool_.threads() : ml::available_threads();
+    cli::OrderedWork<Outcome> work(n_threads, [this](Outcome outcome) { take(outcome); });
+    const std::vector<std::string> files =
+        options_.files.empty() ? std::vector<std::string>{"-"} : options_.files;
+    for (const std::string& name : files) {
+      if (!writing_) return;
+      if (options_.by_line()) {
+        add_lines(work, transcoder, name);
+        continue;
+      }
+      work.add([&transcoder, name] {
+        Outcome outcome;
+        const auto content = ml::read_text(name);
+        if (content) {
+          transcoder.text(*content, name, 0, outcome);
+        } else {
+          outcome.errors.push_back(mlt_encode::in_file(content.error(), name));
+        }
+        return outcome;
+      });
     }
-    return sound;
+    work.finish();
   }
 
-  // @param offset  of the text in its file
-  bool run_text(std::string_view text, const std::string& name, std::uint64_t offset) {
-    return options_.decode ? decode(text, name, offset) : encode(text, name, offset);
-  }
-
-  bool encode(std::string_view text, const std::string& name, std::uint64_t offset) {
-    if (const auto invalid = options_.strict ? ml::find_invalid_utf8(text) : std::nullopt) {
-      return fail({.status = ml::Status::format, .message = "is not UTF-8", .offset = offset + *invalid},
-                  name);
+  // Whole lines, as they come: about kPart bytes at a time, more where a line is longer.
+  void add_lines(cli::OrderedWork<Outcome>& work, const mlt_encode::Transcoder& transcoder,
+                 const std::string& name) {
+    const auto add = [&](std::string part, std::uint64_t offset) {
+      work.add([&transcoder, name, offset, part = std::move(part)] {
+        Outcome outcome;
+        transcoder.lines(part, name, offset, outcome);
+        return outcome;
+      });
+    };
+    const auto fail = [&](ml::Error error) {
+      work.add([error = mlt_encode::in_file(std::move(error), name)] { return Outcome{.errors = {error}}; });
+    };
+    auto input = ml::InputStream::open(name);
+    if (!input) return fail(std::move(input.error()));
+    std::uint64_t offset = 0;  // of `rest`
+    std::string rest;          // the beginning of a line
+    while (writing_) {
+      const std::size_t n_kept = rest.size();
+      rest.resize(n_kept + kPart);
+      const auto n_read = input->read(std::span(rest).subspan(n_kept));
+      if (!n_read) return fail(n_read.error());
+      rest.resize(n_kept + *n_read);
+      if (*n_read == 0) break;
+      const std::size_t newline = std::string_view(rest).substr(n_kept).rfind('\n');
+      if (newline == std::string_view::npos) continue;
+      const std::size_t end = n_kept + newline + 1;
+      std::string next = rest.substr(end);
+      rest.resize(end);
+      const std::uint64_t n_done = rest.size();
+      add(std::move(rest), offset);
+      offset += n_done;
+      rest = std::move(next);
     }
-    ml::EncodeOptions how{.added = !options_.no_added};
-    if (options_.bos || options_.no_bos) how.bos = options_.bos;
-    const std::vector<std::uint32_t> ids = tokenizer_->encode(text, how);
-    if (options_.count) return write(fmt::format("{}\n", ids.size()));
-    auto line = cli::format_ids(ids, options_.format, *tokenizer_);
-    if (!line) return fail(line.error(), name);
-    return write(*line);
+    if (!rest.empty()) add(std::move(rest), offset);
   }
 
-  bool decode(std::string_view text, const std::string& name, std::uint64_t offset) {
-    auto ids = cli::parse_ids(text, options_.format);
-    if (!ids) {
-      if (ids.error().offset) *ids.error().offset += offset;
-      return fail(ids.error(), name);
-    }
-    for (std::size_t i = 0; i < ids->size(); ++i) {
-      const std::uint32_t id = (*ids)[i];
-      if (id < tokenizer_->n_vocab()) continue;
-      return fail({.status = ml::Status::format,
-                   .message = fmt::format("id is {}, must be below n_vocab, {}", id, tokenizer_->n_vocab()),
-                   .offset = offset + cli::offset_of_id(text, options_.format, i)},
-                  name);
-    }
-    // The BOS that encoding puts there is not of the text.
-    const bool adds_bos = options_.bos || (!options_.no_bos && (tokenizer_->flags() & ml::kMltBos));
-    const bool skip = adds_bos && !ids->empty() && ids->front() == tokenizer_->bos();
-    const std::string decoded = tokenizer_->decode(std::span(*ids).subspan(skip ? 1 : 0));
-    if (options_.format == "jsonl") return write(cli::json_text_line(decoded));
-    return write(options_.lines ? decoded + "\n" : decoded);
-  }
-
-  bool fail(ml::Error error, const std::string& name) {
-    tool_.fail(ml::with_path(std::move(error), name == "-" ? "standard input" : name));
-    return false;
-  }
-
-  bool write(std::string_view text) {
-    const auto written = output_->write(std::as_bytes(std::span(text)));
-    if (written) return true;
+  void take(const Outcome& outcome) {
+    if (!writing_) return;
+    for (const ml::Error& error : outcome.errors) tool_.fail(error);
+    sound_ = sound_ && outcome.errors.empty();
+    const auto written = output_->write(std::as_bytes(std::span(outcome.answer)));
+    if (written) return;
     tool_.fail(written.error());
     writing_ = false;
-    return false;
   }
 
   cli::Tool& tool_;
   const Options& options_;
-  std::optional<ml::Tokenizer> tokenizer_;
   std::optional<ml::OutputFile> output_;
   bool writing_ = true;
+  bool sound_ = true;
 };
 
 }  // namespace
@@ -173,9 +128,11 @@ int main(int argc, char** argv) {
   cli::Tool tool("mlt-encode", "Turns text into token ids, and ids into text.",
                  "mlt-encode -m model.mlt story.txt | mlt-encode -m model.mlt -d");
   Options options;
-  add_options(tool, options);
+  mlt_encode::add_options(tool, options);
   return tool.main(argc, argv, [&] {
-    if (const std::string problem = usage_problem(options); !problem.empty()) return tool.fail_usage(problem);
+    if (const std::string problem = mlt_encode::usage_problem(options); !problem.empty()) {
+      return tool.fail_usage(problem);
+    }
     Run(tool, options).run();
   });
 }

@@ -26,6 +26,7 @@ void add_options(cli::Tool& tool, Options& options) {
   app.add_option("--max-vocab", options.pack.max_vocab,
                  "Drop the added tokens from id N on, as a model of N tokens needs")
       ->type_name("N");
+  tool.add_threads();
   tool.add_force();
 }
 

@@ -1,5 +1,7 @@
 #include "common/find_tokenizer.hpp"
 
+#include <ml/mog.hpp>
+
 #include <filesystem>
 #include <system_error>
 #include <vector>
@@ -9,6 +11,7 @@ namespace cli {
 std::string find_tokenizer(const std::string& model) {
   namespace fs = std::filesystem;
   std::error_code ignored;
+  if (ml::mog_holds_tokenizer(model)) return model;
   const fs::path path(model);
   const bool folder = fs::is_directory(path, ignored);
   const fs::path beside = folder ? path : path.parent_path();

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <iterator>
 
@@ -16,13 +18,12 @@ ml::Error bad(std::string message, std::uint64_t offset) {
   return {.status = ml::Status::format, .message = std::move(message), .offset = offset};
 }
 
-std::string decimal(std::span<const std::uint32_t> ids, std::string_view separator) {
-  std::string line;
-  for (const std::uint32_t id : ids) {
-    if (!line.empty()) line += separator;
-    fmt::format_to(std::back_inserter(line), "{}", id);
+void append_decimal(std::string& out, std::span<const std::uint32_t> ids, std::string_view separator) {
+  std::array<char, 16> digits;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (i != 0) out += separator;
+    out.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), ids[i]).ptr);
   }
-  return line;
 }
 
 std::string quoted(std::string_view piece) {
@@ -63,19 +64,27 @@ ml::Result<Ids> parse_raw(std::string_view text, unsigned n_bytes) {
   return ids;
 }
 
+bool separates(char c) { return c == ' ' || c == ',' || c == '\n' || c == '\t' || c == '\r'; }
+
 ml::Result<Ids> parse_decimal(std::string_view text) {
-  constexpr std::string_view kBetween = " \t\r\n,";
   Ids ids;
-  for (std::size_t at = 0; (at = text.find_first_not_of(kBetween, at)) != text.npos;) {
-    const std::size_t end = std::min(text.find_first_of(kBetween, at), text.size());
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  for (const char* at = begin; at != end;) {
+    if (separates(*at)) {
+      ++at;
+      continue;
+    }
     std::uint32_t id = 0;
-    const auto [stop, error] = std::from_chars(text.data() + at, text.data() + end, id);
-    if (error == std::errc::result_out_of_range) return bad("an id does not fit 32 bits", at);
-    if (error != std::errc() || stop != text.data() + end) {
-      return bad("not a token id in decimal", static_cast<std::uint64_t>(stop - text.data()));
+    const auto [stop, error] = std::from_chars(at, end, id);
+    if (error == std::errc::result_out_of_range) {
+      return bad("an id does not fit 32 bits", static_cast<std::uint64_t>(at - begin));
+    }
+    if (error != std::errc() || (stop != end && !separates(*stop))) {
+      return bad("not a token id in decimal", static_cast<std::uint64_t>(stop - begin));
     }
     ids.push_back(id);
-    at = end;
+    at = stop;
   }
   return ids;
 }
@@ -96,28 +105,38 @@ ml::Result<Ids> parse_jsonl(std::string_view text) {
 
 }  // namespace
 
-ml::Result<std::string> format_ids(std::span<const std::uint32_t> ids, const std::string& format,
-                                   const ml::Tokenizer& tokenizer) {
-  if (format == "ids") return fmt::format("{}\n", decimal(ids, " "));
-  if (format == "jsonl") return fmt::format("{{\"ids\": [{}]}}\n", decimal(ids, ", "));
-  std::string out;
+ml::Result<void> append_ids(std::string& out, std::span<const std::uint32_t> ids, const std::string& format,
+                            const ml::Tokenizer& tokenizer) {
+  if (format == "ids") {
+    append_decimal(out, ids, " ");
+    out += '\n';
+    return {};
+  }
+  if (format == "jsonl") {
+    out += "{\"ids\": [";
+    append_decimal(out, ids, ", ");
+    out += "]}\n";
+    return {};
+  }
   if (format == "pieces") {
-    for (const std::uint32_t id : ids) {
-      if (!out.empty()) out += ' ';
-      out += quoted(tokenizer.piece(id));
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (i != 0) out += ' ';
+      out += quoted(tokenizer.piece(ids[i]));
     }
     out += '\n';
-    return out;
+    return {};
   }
   const unsigned n_bytes = format == "u16" ? 2 : 4;
-  for (const std::uint32_t id : ids) {
-    if (n_bytes == 2 && id > UINT16_MAX) {
+  if (n_bytes == 2) {
+    const auto large = std::find_if(ids.begin(), ids.end(), [](std::uint32_t id) { return id > UINT16_MAX; });
+    if (large != ids.end()) {
       return ml::Error{.status = ml::Status::limit,
-                       .message = fmt::format("id is {}, does not fit --format u16", id)};
+                       .message = fmt::format("id is {}, does not fit --format u16", *large)};
     }
-    append_little_endian(out, id, n_bytes);
   }
-  return out;
+  out.reserve(out.size() + n_bytes * ids.size());
+  for (const std::uint32_t id : ids) append_little_endian(out, id, n_bytes);
+  return {};
 }
 
 ml::Result<Ids> parse_ids(std::string_view text, const std::string& format) {

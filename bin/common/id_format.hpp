@@ -11,14 +11,13 @@
 
 namespace cli {
 
-/// Token ids as mlt-encode(1) writes them.
+/// Appends token ids as mlt-encode(1) writes them; nothing where they cannot be.
 ///
 /// @param format  ids: decimal, blanks between, a line; jsonl: {"ids": [...]}, a line; pieces: each token's
-/// bytes in
-///                quotes, a line; u16, u32: raw, little-endian
+///                bytes in quotes, a line; u16, u32: raw, little-endian
 /// @error limit   an id that 16 bits do not hold
-ml::Result<std::string> format_ids(std::span<const std::uint32_t> ids, const std::string& format,
-                                   const ml::Tokenizer& tokenizer);
+ml::Result<void> append_ids(std::string& out, std::span<const std::uint32_t> ids, const std::string& format,
+                            const ml::Tokenizer& tokenizer);
 
 /// The inverse; blanks, commas and newlines separate decimal ids.
 ///

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace cli {
 
@@ -53,6 +54,18 @@ std::string Table::text() const {
     out += line + '\n';
   }
   return out;
+}
+
+std::string sparkline(std::span<const double> heights) {
+  constexpr std::array kBars{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  const double most = heights.empty() ? 0 : *std::max_element(heights.begin(), heights.end());
+  std::string line;
+  for (const double height : heights) {
+    const double share = most > 0 ? height / most : 0;
+    const auto level = static_cast<std::size_t>(std::ceil(share * static_cast<double>(kBars.size())));
+    line += level == 0 ? " " : kBars[level - 1];
+  }
+  return line;
 }
 
 std::string json_line(const nlohmann::ordered_json& json) {

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,9 @@ class Table {
 
 /// @return columns that UTF-8 text takes on a terminal, counting each code point as one
 std::size_t display_width(const std::string& text);
+
+/// Bars in eighths of a line, the highest filling it; zero is a blank.
+std::string sparkline(std::span<const double> heights);
 
 /// @return the object on one line with a newline; bytes that are not UTF-8 become U+FFFD
 std::string json_line(const nlohmann::ordered_json& json);

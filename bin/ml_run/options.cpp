@@ -94,15 +94,29 @@ void declare_run_options(Tool& tool, RunOptions& options) {
   app.add_flag("--digest", options.digest, "Print XXH3-128 of the prompt's and each step's logits on stderr");
   app.add_flag("--stats", options.stats, "Print speeds and memory on stderr");
   app.add_flag("--trust", options.trust, "Skip the pass over the quants of a file that was checked before");
+  app.add_option("--imatrix", options.imatrix,
+                 "Write no text: collect an importance matrix over the prompt into this file")
+      ->type_name("FILE");
+  app.add_option("--chunk", options.chunk, "Tokens that --imatrix reads from an empty context (default: 512)")
+      ->check(CLI::Range(1u, 1u << 24));
+  app.add_flag("--all-logits", options.all_logits,
+               "With --imatrix: every token counts for the classifier, not the last one of a chunk");
+  app.add_flag("--resume", options.resume, "With --imatrix: go on from the file where it exists");
+  app.add_option("--save-every", options.save_every,
+                 "Chunks after which --imatrix saves (default: every 30 seconds)")
+      ->check(CLI::Range(1u, 1u << 31));
   tool.add_threads();
   tool.add_force();
 }
 
 ml::SessionOptions session_options(const Tool& tool, const RunOptions& options) {
-  const bool f32 = options.activations == ml::Activations::f32;
+  const bool collects = !options.imatrix.empty();
+  const auto activations =
+      options.activations.value_or(collects ? ml::Activations::f32 : ml::Activations::q8);
+  const bool f32 = activations == ml::Activations::f32;
   return {.ctx = options.ctx,
           .batch = options.batch,
-          .activations = options.activations,
+          .activations = activations,
           .kv = options.kv.value_or(f32 ? ml::KvType::f32 : ml::KvType::f16),
           .threads = tool.threads(),
           .target = tool.target()};
@@ -120,6 +134,17 @@ std::string usage_problem(const RunOptions& options) {
   if (options.chat && (!options.tokens.empty() || options.jsonl || !options.session.empty())) {
     return "--chat excludes --tokens, --jsonl and --session";
   }
+  if (options.imatrix.empty() &&
+      (options.chunk != 0 || options.save_every != 0 || options.all_logits || options.resume)) {
+    return "--chunk, --all-logits, --resume and --save-every need --imatrix";
+  }
+  if (!options.imatrix.empty() &&
+      (options.jsonl || options.chat || !options.session.empty() || !options.logits.empty() ||
+       options.digest || options.stats || options.ctx != 0 || options.lookup != 0 || !options.draft.empty())) {
+    return "--imatrix excludes --jsonl, --chat, --session, --logits, --digest, --stats, --ctx, --lookup and --draft";
+  }
+  if (options.resume && options.imatrix == "-")
+    return "--resume needs a file to go on from, not standard output";
   if (options.lookup != 0 && !options.draft.empty()) return "--lookup and --draft exclude each other";
   if (options.jsonl && (options.lookup != 0 || !options.draft.empty()))
     return "--jsonl excludes --lookup and --draft";

@@ -23,7 +23,7 @@ struct RunOptions {
   std::uint32_t ctx = 0;
   std::uint32_t batch = 512;
   ml::SamplingOptions sampling;
-  ml::Activations activations = ml::Activations::q8;
+  std::optional<ml::Activations> activations;
   std::optional<ml::KvType> kv;
   std::string logits;
   std::string session;
@@ -39,6 +39,11 @@ struct RunOptions {
   bool ids = false;
   bool echo = false;
   bool digest = false;
+  std::string imatrix;
+  std::uint32_t chunk = 0;
+  std::uint32_t save_every = 0;
+  bool all_logits = false;
+  bool resume = false;
   bool stats = false;
   bool trust = false;
 };

@@ -32,7 +32,8 @@ bool TextRun::open_model() {
 bool TextRun::open_tokenizer() {
   tokenizer_path_ = options_.tokenizer.empty() ? find_tokenizer(options_.model) : options_.tokenizer;
   const std::string& path = tokenizer_path_;
-  const bool needs_text = options_.tokens.empty() || (!options_.ids && options_.n > 0);
+  const bool needs_text =
+      options_.tokens.empty() || (!options_.ids && options_.n > 0 && options_.imatrix.empty());
   if (path.empty()) {
     if (!needs_text) return true;
     return report({.status = ml::Status::arg, .message = "no tokenizer beside the model; name one with -m"},

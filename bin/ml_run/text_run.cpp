@@ -6,6 +6,7 @@
 #include "common/progress.hpp"
 #include "common/text.hpp"
 #include "ml_run/answer.hpp"
+#include "ml_run/collect.hpp"
 #include "ml_run/jsonl.hpp"
 
 #include <ml/output.hpp>
@@ -143,6 +144,22 @@ std::string TextRun::generate() {
   return answer.text();
 }
 
+// The text of --imatrix: cut into chunks, each of which begins as a prompt does.
+void TextRun::collect() {
+  if (!read_prompt()) return;
+  Chunks chunks{.text = options_.tokens, .bos = {}, .size = options_.chunk};
+  if (chunks.text.empty()) {
+    if ((tokenizer_->flags() & ml::kMltBos) != 0) chunks.bos = tokenizer_->bos();
+    ml::EncodeOptions encode;
+    encode.bos = false;
+    chunks.text = tokenizer_->encode(prompt_, encode);
+  }
+  if (chunks.text.empty()) {
+    return tool_.fail({.status = ml::Status::arg, .message = "the text has no tokens to collect from"});
+  }
+  collect_imatrix(tool_, options_, *model_, std::move(chunks), inputs());
+}
+
 // One message of a conversation: evaluates what its prompt adds to the session, and answers.
 bool TextRun::take_turn(const std::string& text) {
   auto prompt = chat_->ask(text);
@@ -208,6 +225,7 @@ void TextRun::operator()() {
     return tool_.fail_usage(problem);
   }
   if (!open_model() || !open_tokenizer()) return;
+  if (!options_.imatrix.empty()) return collect();
   if (options_.jsonl) return run_jsonl(tool_, options_, *model_, *tokenizer_, ends_);
   if (!open_chat() || !open_draft()) return;
   const bool no_prompt = options_.prompt.empty() && options_.prompt_file.empty();

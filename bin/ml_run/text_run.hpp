@@ -46,6 +46,7 @@ class TextRun {
   bool check_finite();
   bool eval_prompt_with_logits();
   std::string generate();
+  void collect();
   void converse();
   bool take_turn(const std::string& prompt);
   bool ends_text(std::uint32_t token) const {

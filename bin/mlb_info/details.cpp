@@ -44,6 +44,7 @@ Details read_details(const ml::FileReport& report, const Wanted& wanted, const c
       ml::Hasher hasher;
       hash_bytes(hasher, array.data, progress);
       hash_bytes(hasher, array.scales, progress);
+      for (const auto& part : array.more) hash_bytes(hasher, part, progress);
       details.array_hashes.push_back(hasher.hex());
     }
     for (const ml::InfoFile& file : report.files) {
@@ -63,7 +64,9 @@ std::vector<EncodingTotal> encoding_totals(const ml::FileReport& report) {
         std::find_if(totals.begin(), totals.end(), [&](const auto& total) { return total.name == name; });
     if (found == totals.end()) found = totals.insert(totals.end(), EncodingTotal{name});
     ++found->n_tensors;
-    found->n_weights += array.view ? array.view->n_weights() : 0;
+    // What only has statistics, as sums in float64, is no weight.
+    const bool weights = array.view && ml::find_encoding(array.encoding);
+    found->n_weights += weights ? array.view->n_weights() : 0;
     found->n_bytes += array.n_bytes();
   }
   std::stable_sort(totals.begin(), totals.end(),

@@ -60,7 +60,9 @@ std::optional<Difference> compare_arrays(const ml::InfoArray& a, const ml::InfoA
   if (a.shape != b.shape) return Difference{a.name, "shape", shape_text(a), shape_text(b)};
   Difference difference{a.name, "encoding", encoding_text(a), encoding_text(b)};
   if (difference.a == difference.b) {
-    const std::uint64_t n = n_unequal(a.data, b.data) + n_unequal(a.scales, b.scales);
+    std::uint64_t n = n_unequal(a.data, b.data) + n_unequal(a.scales, b.scales);
+    for (std::size_t i = 0; i < std::min(a.more.size(), b.more.size()); ++i)
+      n += n_unequal(a.more[i], b.more[i]);
     if (n == 0) return std::nullopt;
     difference = {a.name, "bytes", std::to_string(n), std::to_string(a.n_bytes())};
   }

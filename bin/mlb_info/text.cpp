@@ -108,7 +108,8 @@ void print_rows(cli::Tool& tool, const ml::FileReport& report, const Details& de
       row.push_back(fmt::format(
           "{:.2f}%",
           stats.n == 0 ? 0.0 : 100.0 * static_cast<double>(stats.n_zero) / static_cast<double>(stats.n)));
-      row.push_back("|" + sparkline(stats.histogram) + "|" +
+      const std::vector<double> bars(stats.histogram.begin(), stats.histogram.end());
+      row.push_back("|" + cli::sparkline(bars) + "|" +
                     (stats.n_non_finite == 0 ? "" : fmt::format(" {} not finite", stats.n_non_finite)));
     } else if (wanted.stats) {
       for (int blank = 0; blank < 6; ++blank) row.push_back("-");

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
 
@@ -64,18 +62,6 @@ std::string encoding_text(const ml::InfoArray& array) {
 
 std::string shape_text(const ml::InfoArray& array) {
   return array.shape.empty() ? "scalar" : fmt::format("{}", fmt::join(array.shape, "x"));
-}
-
-std::string sparkline(std::span<const std::uint64_t> bins) {
-  constexpr std::array kBars{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  const std::uint64_t most = bins.empty() ? 0 : *std::max_element(bins.begin(), bins.end());
-  std::string line;
-  for (const std::uint64_t bin : bins) {
-    const double height = most == 0 ? 0 : static_cast<double>(bin) / static_cast<double>(most);
-    const auto level = static_cast<std::size_t>(std::ceil(height * static_cast<double>(kBars.size())));
-    line += level == 0 ? " " : kBars[level - 1];
-  }
-  return line;
 }
 
 }  // namespace mlb_info

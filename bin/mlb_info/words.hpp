@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,9 +29,6 @@ nlohmann::ordered_json value_json(const ml::InfoField::Value& value);
 std::string encoding_text(const ml::InfoArray& array);
 /// "64x172".
 std::string shape_text(const ml::InfoArray& array);
-
-/// Bars of a histogram in eighths of a line, the largest bin filling it; an empty bin is a blank.
-std::string sparkline(std::span<const std::uint64_t> bins);
 
 /// What a model is, line by line: {"dimensions", "dim 64, 5 layers, ..."}.
 std::vector<std::pair<std::string, std::string>> model_lines(const ml::ModelDesc& desc);

@@ -22,7 +22,7 @@ Result<std::string> find_root(const CheckpointTensors& checkpoint) {
   NameList roots;
   std::string root;
   for (const CheckpointTensor& entry : checkpoint.all()) {
-    const std::string& name = entry.tensor->name;
+    const std::string& name = entry.name;
     if (!name.ends_with(kEmbedding)) continue;
     const std::string_view before(name.data(), name.size() - kEmbedding.size());
     if (!before.empty() && !before.ends_with('.')) continue;
@@ -68,13 +68,12 @@ std::vector<std::uint64_t> checkpoint_shape(Role role, std::uint64_t rows, std::
 }
 
 // The checkpoint's whole tensor as rows.
-Result<TensorView> whole_view(const CheckpointTensor& entry, Role role, std::uint64_t rows,
+Result<TensorView> whole_view(const CheckpointTensor& tensor, Role role, std::uint64_t rows,
                               std::uint64_t cols) {
-  const SafetensorsTensor& tensor = *entry.tensor;
   const auto refuse = [&](Status status, std::string message) {
     return Error{.status = status,
                  .message = std::move(message),
-                 .path = *entry.path,
+                 .path = *tensor.entry->path,
                  .tensor = show_name(tensor.name)};
   };
   const std::vector<std::uint64_t> wanted = checkpoint_shape(role, rows, cols);
@@ -82,23 +81,26 @@ Result<TensorView> whole_view(const CheckpointTensor& entry, Role role, std::uin
     return refuse(Status::shape, fmt::format("shape is {}, the config implies {}", shape_text(tensor.shape),
                                              shape_text(wanted)));
   }
-  if (!tensor.dtype->encoding) {
+  if (!tensor.view) {
     return refuse(Status::unsupported,
-                  fmt::format("dtype is {}, weights must be F32, F16 or BF16", tensor.dtype->name));
+                  fmt::format("dtype is {}, weights must be F32, F16 or BF16", tensor.dtype));
   }
-  return TensorView{.encoding = *tensor.dtype->encoding, .rows = rows, .cols = cols, .data = tensor.data};
+  TensorView view = *tensor.view;
+  view.rows = rows;
+  view.cols = cols;
+  return view;
 }
 
-// Rows first, first + 1, ... of each group of 2 * n rows, n a group, into memory of their own.
-std::vector<std::byte> gather_rows(const TensorView& view, std::uint64_t first, std::uint64_t n) {
-  const std::uint64_t group_bytes = n * view.row_bytes();
-  std::vector<std::byte> bytes;
-  bytes.reserve(view.data.size() / 2);
-  for (std::uint64_t row = first; row < view.rows; row += 2 * n) {
-    const auto group = view.data.subspan(row * view.row_bytes(), group_bytes);
-    bytes.insert(bytes.end(), group.begin(), group.end());
+// Rows first, first + 1, ... of each group of 2 * n rows, n a group, one after the other.
+std::vector<std::byte> gather_rows(std::span<const std::byte> bytes, std::uint64_t row_bytes,
+                                   std::uint64_t first, std::uint64_t n) {
+  std::vector<std::byte> gathered;
+  gathered.reserve(bytes.size() / 2);
+  for (std::uint64_t at = first * row_bytes; at < bytes.size(); at += 2 * n * row_bytes) {
+    const auto group = bytes.subspan(at, n * row_bytes);
+    gathered.insert(gathered.end(), group.begin(), group.end());
   }
-  return bytes;
+  return gathered;
 }
 
 std::vector<std::byte> with_one_added(const TensorView& view) {
@@ -166,17 +168,22 @@ class Mapper {
     const PartRows part = part_rows(desc_, row.part, shape.rows);
     ML_TRY(TensorView view, whole_view(*entry, role, part.total, shape.cols));
     if (row.part == Part::head_first || row.part == Part::head_second) {
-      view.data = keep(gather_rows(view, part.first, desc_.head_dim));
+      const auto gather = [&](std::span<const std::byte> bytes, std::uint64_t row_bytes) {
+        return row_bytes == 0 ? bytes : keep(gather_rows(bytes, row_bytes, part.first, desc_.head_dim));
+      };
+      view.data = gather(view.data, view.row_bytes());
+      view.scales = gather(view.scales, view.row_scale_bytes());
+      view.biases = gather(view.biases, view.row_bias_bytes());
+      view.seeds = gather(view.seeds, view.row_seed_bytes());
+      view.rows = shape.rows;
     } else {
-      view.data = view.data.subspan(part.first * view.row_bytes(), shape.rows * view.row_bytes());
+      view = view.rows_at(part.first, shape.rows);
     }
-    view.rows = shape.rows;
     if (row.plus_one) {
-      view.data = keep(with_one_added(view));
-      view.encoding = Encoding::f32;
+      view = TensorView{.rows = view.rows, .cols = view.cols, .data = keep(with_one_added(view))};
     }
     mapped_.tensors.push_back({role, layer, std::move(name), view});
-    used_.insert(entry->tensor->name);
+    used_.insert(entry->name);
     return {};
   }
 
@@ -210,9 +217,8 @@ class Mapper {
       return std::find(names.begin(), names.end(), name) != names.end();
     };
     NameList unknown;
-    for (const CheckpointTensor& entry : checkpoint_.all()) {
-      const SafetensorsTensor& tensor = *entry.tensor;
-      if (used_.contains(tensor.name)) continue;
+    for (const CheckpointTensor& tensor : checkpoint_.all()) {
+      if (tensor.orphan || used_.contains(tensor.name)) continue;
       const bool ignored = std::any_of(family_.ignored.begin(), family_.ignored.end(),
                                        [&](std::string_view end) { return tensor.name.ends_with(end); });
       const bool other = std::any_of(family_.other_parts.begin(), family_.other_parts.end(),
@@ -221,10 +227,10 @@ class Mapper {
         continue;
       if (!contains(family_.zero_only, layer_part(tensor.name))) {
         unknown.add(tensor.name);
-      } else if (!all_zero(tensor)) {
+      } else if (!all_zero(*tensor.entry->tensor)) {
         return Error{.status = Status::unsupported,
                      .message = "bias is not 0: only those of q_proj, k_proj and v_proj can be kept",
-                     .path = *entry.path,
+                     .path = *tensor.entry->path,
                      .tensor = tensor.name};
       }
     }
@@ -259,16 +265,11 @@ class Mapper {
 
 }  // namespace
 
-CheckpointTensors::CheckpointTensors(std::vector<CheckpointTensor> tensors) : tensors_(std::move(tensors)) {
-  std::sort(tensors_.begin(), tensors_.end(),
-            [](const auto& a, const auto& b) { return a.tensor->name < b.tensor->name; });
-}
-
 const CheckpointTensor* CheckpointTensors::find(std::string_view name) const {
-  const auto found = std::lower_bound(
-      tensors_.begin(), tensors_.end(), name,
-      [](const auto& entry, std::string_view wanted) { return entry.tensor->name < wanted; });
-  return found == tensors_.end() || found->tensor->name != name ? nullptr : &*found;
+  const auto found =
+      std::lower_bound(tensors_.begin(), tensors_.end(), name,
+                       [](const auto& entry, std::string_view wanted) { return entry.name < wanted; });
+  return found == tensors_.end() || found->name != name ? nullptr : &*found;
 }
 
 Result<MappedTensors> map_tensors(const CheckpointTensors& checkpoint, const Family& family,

@@ -3,7 +3,7 @@
 #include <ml/model.hpp>
 
 #include "convert/family.hpp"
-#include "formats/safetensors.hpp"
+#include "formats/checkpoint_tensor.hpp"
 
 #include <string>
 #include <string_view>
@@ -11,17 +11,11 @@
 
 namespace ml {
 
-/// One tensor of a checkpoint and the file that holds it.
-struct CheckpointTensor {
-  const SafetensorsTensor* tensor = nullptr;
-  const std::string* path = nullptr;
-};
-
 /// All tensors of a checkpoint by name. What it points to must stay.
 class CheckpointTensors {
  public:
-  /// @param tensors  no name twice
-  explicit CheckpointTensors(std::vector<CheckpointTensor> tensors);
+  /// @param tensors  as join_entries() gives them
+  explicit CheckpointTensors(std::vector<CheckpointTensor> tensors) : tensors_(std::move(tensors)) {}
 
   /// @return null where the checkpoint has none of that name
   const CheckpointTensor* find(std::string_view name) const;

@@ -125,18 +125,28 @@ Result<LoadedTokenizer> load_tokenizer(std::span<const std::byte> bytes, const T
   return loaded;
 }
 
-Result<LoadedTokenizer> load_tokenizer(const std::string& path, const PackOptions& options) {
+Result<TokenizerSource> open_tokenizer(const std::string& path) {
   std::error_code ignored;
   const bool folder = path != "-" && fs::is_directory(path, ignored);
-  const std::string file = folder ? (fs::path(path) / "tokenizer.json").string() : path;
-  ML_TRY(const auto input, InputBytes::open(file));
+  TokenizerSource source{folder ? (fs::path(path) / "tokenizer.json").string() : path, nullptr};
+  ML_TRY(source.input, InputBytes::open(source.path));
+  return source;
+}
+
+Result<LoadedTokenizer> load_tokenizer(const TokenizerSource& source, const PackOptions& options) {
+  const std::string& file = source.path;
   TokenizerSideFiles beside;
-  if (file != "-" && !is_mlt(input->data())) {
+  if (file != "-" && !is_mlt(source.input->data())) {
     ML_TRY(beside, read_side_files(fs::path(file).parent_path()));
   }
-  auto loaded = load_tokenizer(input->data(), beside, options);
+  auto loaded = load_tokenizer(source.input->data(), beside, options);
   if (!loaded) return with_path(std::move(loaded.error()), file);
   return loaded;
+}
+
+Result<LoadedTokenizer> load_tokenizer(const std::string& path, const PackOptions& options) {
+  ML_TRY(const TokenizerSource source, open_tokenizer(path));
+  return load_tokenizer(source, options);
 }
 
 Result<PackedTokenizer> pack_tokenizer(const std::string& path, const PackOptions& options) {

@@ -3,6 +3,7 @@
 #include <ml/tokenizer.hpp>
 
 #include "formats/mlt.hpp"
+#include "util/mapped_file.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -22,7 +23,17 @@ struct LoadedTokenizer {
   std::vector<std::string> notes;
 };
 
+/// The file that a path means, opened: the path itself, or tokenizer.json in a folder.
+struct TokenizerSource {
+  std::string path;
+  std::shared_ptr<const InputBytes> input;
+};
+/// @error io
+Result<TokenizerSource> open_tokenizer(const std::string& path);
+
 /// Reads a .mlt, or a tokenizer.json and the files beside it. @error as pack_tokenizer
+Result<LoadedTokenizer> load_tokenizer(const TokenizerSource& source, const PackOptions& options);
+/// The same by its path.
 Result<LoadedTokenizer> load_tokenizer(const std::string& path, const PackOptions& options);
 
 /// The same from bytes.

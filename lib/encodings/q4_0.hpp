@@ -34,13 +34,15 @@ struct Q4Importance {
 /// A block whose |m| is below 1e-6 is divided by |m| first and its d multiplied by it afterwards; so is a
 /// block whose sums leave the range of float32. Every sum runs in element order; nothing is fused.
 ///
-/// @param x           finite, a multiple of 32
+/// @param x           finite, a multiple of `group`
 /// @param importance  null: none
 /// @param quants      x.size() / 2 bytes
 /// @param d           a scale of that type for each block; f16 scales are rounded after the choice
+/// @param group       weights of a block: 32 for Q4_0; 64, 128 for encodings of mog(5)
 /// @return            the first block whose scale overflows f16 (its output means nothing), if any
 std::optional<std::uint64_t> encode_q4_0_search(std::span<const float> x, const Q4Importance* importance,
-                                                ScaleType scales, std::byte* quants, std::byte* d);
+                                                ScaleType scales, std::byte* quants, std::byte* d,
+                                                std::uint32_t group = kBlock);
 
 /// Encodes consecutive blocks by the round rule, as checkpoints trained for Q4_0 expect:
 ///
@@ -48,6 +50,6 @@ std::optional<std::uint64_t> encode_q4_0_search(std::span<const float> x, const 
 ///
 /// F16 scales: the levels come from the unrounded d. Parameters and result as above.
 std::optional<std::uint64_t> encode_q4_0_round(std::span<const float> x, ScaleType scales, std::byte* quants,
-                                               std::byte* d);
+                                               std::byte* d, std::uint32_t group = kBlock);
 
 }  // namespace ml

@@ -1,7 +1,5 @@
 #include "encodings/q4_0_fit.hpp"
 
-#include <ml/encoding.hpp>
-
 #include <array>
 
 namespace ml {
@@ -41,19 +39,21 @@ I32x4 level_of(F32x4 t) {
   return __builtin_convertvector(t + reinterpret_cast<F32x4>(half), I32x4);
 }
 
+template <std::uint32_t kGroup>
 void transpose(const float* x, Lanes* out) {
-  for (std::uint32_t j = 0; j < kBlock; ++j) {
+  for (std::uint32_t j = 0; j < kGroup; ++j) {
     for (std::uint32_t i = 0; i < kVectors; ++i) {
-      const float* at = x + i * kVectorLanes * kBlock + j;
-      out[j].v[i] = F32x4{at[0], at[kBlock], at[2 * kBlock], at[3 * kBlock]};
+      const float* at = x + i * kVectorLanes * kGroup + j;
+      out[j].v[i] = F32x4{at[0], at[kGroup], at[2 * kGroup], at[3 * kGroup]};
     }
   }
 }
 
 // The signed element of largest magnitude, the first among equals.
+template <std::uint32_t kGroup>
 F32x4 largest(const Lanes* x, std::uint32_t i) {
   F32x4 m = x[0].v[i];
-  for (std::uint32_t j = 1; j < kBlock; ++j) m = magnitude(x[j].v[i]) > magnitude(m) ? x[j].v[i] : m;
+  for (std::uint32_t j = 1; j < kGroup; ++j) m = magnitude(x[j].v[i]) > magnitude(m) ? x[j].v[i] : m;
   return m;
 }
 
@@ -62,11 +62,12 @@ struct Candidate {
   F32x4 error;
 };
 
+template <std::uint32_t kGroup>
 Candidate try_scale(const Lanes* x, const Lanes* w, std::uint32_t i, F32x4 inverse) {
-  F32x4 levels[kBlock];
+  F32x4 levels[kGroup];
   F32x4 numerator = splat(0);
   F32x4 denominator = splat(0);
-  for (std::uint32_t j = 0; j < kBlock; ++j) {
+  for (std::uint32_t j = 0; j < kGroup; ++j) {
     const F32x4 level = __builtin_convertvector(level_of(x[j].v[i] * inverse), F32x4);
     levels[j] = level;
     const F32x4 weighted = w[j].v[i] * level;
@@ -77,40 +78,42 @@ Candidate try_scale(const Lanes* x, const Lanes* w, std::uint32_t i, F32x4 inver
   const F32x4 quotient = numerator / denominator;
   const F32x4 d = denominator == zero ? zero : quotient;
   F32x4 error = splat(0);
-  for (std::uint32_t j = 0; j < kBlock; ++j) {
+  for (std::uint32_t j = 0; j < kGroup; ++j) {
     const F32x4 r = x[j].v[i] - d * levels[j];
     error += w[j].v[i] * (r * r);
   }
   return {d, error};
 }
 
+template <std::uint32_t kGroup>
 void store_nibbles(const Lanes* x, std::uint32_t i, F32x4 inverse, std::uint8_t* quants) {
-  for (std::uint32_t j = 0; j < kBlock / 2; ++j) {
+  for (std::uint32_t j = 0; j < kGroup / 2; ++j) {
     const I32x4 low = level_of(x[j].v[i] * inverse) + 8;
-    const I32x4 high = level_of(x[j + kBlock / 2].v[i] * inverse) + 8;
+    const I32x4 high = level_of(x[j + kGroup / 2].v[i] * inverse) + 8;
     const I32x4 packed = low | (high << 4);
     for (std::uint32_t lane = 0; lane < kVectorLanes; ++lane) {
-      quants[(i * kVectorLanes + lane) * (kBlock / 2) + j] = static_cast<std::uint8_t>(packed[lane]);
+      quants[(i * kVectorLanes + lane) * (kGroup / 2) + j] = static_cast<std::uint8_t>(packed[lane]);
     }
   }
 }
 
 }  // namespace
 
+template <std::uint32_t kGroup>
 void fit_q4_0(const float* x, const float* w, std::uint8_t* quants, Q4Fit& fit) {
-  Lanes xs[kBlock];
-  Lanes ws[kBlock];
-  transpose(x, xs);
-  transpose(w, ws);
+  Lanes xs[kGroup];
+  Lanes ws[kGroup];
+  transpose<kGroup>(x, xs);
+  transpose<kGroup>(w, ws);
   for (std::uint32_t i = 0; i < kVectors; ++i) {
-    const F32x4 m = largest(xs, i);
+    const F32x4 m = largest<kGroup>(xs, i);
     const F32x4 zero = splat(0);
     F32x4 best_inverse = zero;
     Candidate best{};
     for (std::size_t k = 0; k < kLevels.size(); ++k) {
       const F32x4 quotient = splat(kLevels[k]) / m;
       const F32x4 inverse = m == zero ? zero : quotient;
-      const Candidate candidate = try_scale(xs, ws, i, inverse);
+      const Candidate candidate = try_scale<kGroup>(xs, ws, i, inverse);
       const auto better = k == 0 ? zero == zero : candidate.error < best.error;
       best.d = better ? candidate.d : best.d;
       best.error = better ? candidate.error : best.error;
@@ -120,8 +123,12 @@ void fit_q4_0(const float* x, const float* w, std::uint8_t* quants, Q4Fit& fit) 
       fit.d[i * kVectorLanes + lane] = best.d[lane];
       fit.error[i * kVectorLanes + lane] = best.error[lane];
     }
-    store_nibbles(xs, i, best_inverse, quants);
+    store_nibbles<kGroup>(xs, i, best_inverse, quants);
   }
 }
+
+template void fit_q4_0<32>(const float*, const float*, std::uint8_t*, Q4Fit&);
+template void fit_q4_0<64>(const float*, const float*, std::uint8_t*, Q4Fit&);
+template void fit_q4_0<128>(const float*, const float*, std::uint8_t*, Q4Fit&);
 
 }  // namespace ml

@@ -15,9 +15,11 @@ struct Q4Fit {
 /// Searches the best scale and levels of kQ4Lanes blocks (encode_q4_0_search() states the rule), without
 /// scaling and rounding d.
 ///
-/// @param x       kQ4Lanes x 32
-/// @param w       kQ4Lanes x 32, the weight of each element
-/// @param quants  kQ4Lanes x 16
+/// @tparam kGroup  weights of a block: 32, 64 or 128
+/// @param x        kQ4Lanes x kGroup
+/// @param w        kQ4Lanes x kGroup, the weight of each element
+/// @param quants   kQ4Lanes x kGroup / 2
+template <std::uint32_t kGroup>
 void fit_q4_0(const float* x, const float* w, std::uint8_t* quants, Q4Fit& fit);
 
 }  // namespace ml

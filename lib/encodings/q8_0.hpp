@@ -22,11 +22,12 @@ void decode_row_q8_0(const TensorView& view, std::uint64_t row, std::span<float>
 ///   f16 scales     d = f16(amax / 127), q = trunc(x * (1 / d) + copysign(0.5, x)), 0 where d is 0
 ///   both           q clamped to -127 .. 127
 ///
-/// @param x       finite, a multiple of 32
+/// @param x       finite, a multiple of `group`
 /// @param quants  x.size() bytes
 /// @param d       a scale of that type for each block
+/// @param group   weights of a block: 32 for Q8_0; 64, 128 for encodings of mog(5)
 /// @return        the first block whose scale overflows f16 (its output means nothing), if any
 std::optional<std::uint64_t> encode_q8_0(std::span<const float> x, ScaleType scales, std::byte* quants,
-                                         std::byte* d);
+                                         std::byte* d, std::uint32_t group = kBlock);
 
 }  // namespace ml

@@ -17,22 +17,30 @@ Result<Config> read_config(const std::string& folder) {
   return Config::parse(as_text(input->data()), path);
 }
 
-Result<Model> assemble_folder(const std::string& path) {
+Result<Model> assemble_folder(const std::string& path, const OpenOptions& options) {
   ML_TRY(const Config config, read_config(path));
   ML_TRY(const Family* family, find_family(config));
   ML_TRY(ModelDesc desc, describe_checkpoint(config, *family));
   ML_TRY(const std::vector<Shard> shards, open_shards(path));
 
-  std::vector<CheckpointTensor> entries;
+  std::vector<CheckpointEntry> entries;
   std::vector<Model::Storage> storage;
   for (const Shard& shard : shards) {
     storage.push_back(shard.input);
     for (const SafetensorsTensor& tensor : shard.file.tensors) entries.push_back({&tensor, &shard.path});
   }
-  const CheckpointTensors checkpoint(std::move(entries));
+  ML_TRY(std::vector<CheckpointTensor> tensors, join_entries(entries));
+  std::vector<Error> warnings;
+  for (const CheckpointTensor& tensor : tensors) {
+    if (tensor.orphan) warnings.push_back(orphan_warning(tensor));
+  }
+  if (options.strict && !warnings.empty()) return std::move(warnings.front());
+  const CheckpointTensors checkpoint(std::move(tensors));
   ML_TRY(MappedTensors mapped, map_tensors(checkpoint, *family, desc));
   for (Model::Storage& copy : mapped.storage) storage.push_back(std::move(copy));
-  return Model::assemble(std::move(desc), std::move(mapped.tensors), std::move(storage));
+  ML_TRY(Model model, Model::assemble(std::move(desc), std::move(mapped.tensors), std::move(storage)));
+  for (Error& warning : warnings) model.add_warning(std::move(warning));
+  return model;
 }
 
 }  // namespace
@@ -43,8 +51,8 @@ Result<std::string> checkpoint_family(const std::string& path) {
   return std::string(family->name);
 }
 
-Result<Model> open_folder(const std::string& path, const OpenOptions&) {
-  auto model = assemble_folder(path);
+Result<Model> open_folder(const std::string& path, const OpenOptions& options) {
+  auto model = assemble_folder(path, options);
   if (!model) return with_path(std::move(model.error()), path);
   return model;
 }

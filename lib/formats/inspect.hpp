@@ -14,6 +14,10 @@ Result<FileReport> inspect_mlb(std::shared_ptr<const InputBytes> input, const st
                                const InspectOptions& options);
 Result<FileReport> inspect_mlt(std::shared_ptr<const InputBytes> input, const std::string& path,
                                const InspectOptions& options);
+Result<FileReport> inspect_imatrix(std::shared_ptr<const InputBytes> input, const std::string& path,
+                                   const InspectOptions& options);
+Result<FileReport> inspect_mog(std::shared_ptr<const InputBytes> input, const std::string& path,
+                               const InspectOptions& options);
 Result<FileReport> inspect_safetensors(std::shared_ptr<const InputBytes> input, const std::string& path,
                                        const InspectOptions& options);
 Result<FileReport> inspect_folder(const std::string& folder, const InspectOptions& options);

@@ -47,6 +47,9 @@ Result<void> add_config(const std::string& folder, FileReport& report) {
 
 // Every shard that can be read at all, with all its defects.
 void add_shards(const std::vector<std::string>& paths, FileReport& report) {
+  std::vector<SafetensorsFile> files;
+  files.reserve(paths.size());
+  std::vector<CheckpointEntry> entries;
   for (const std::string& path : paths) {
     auto input = InputBytes::open(path);
     if (!input) {
@@ -57,10 +60,12 @@ void add_shards(const std::vector<std::string>& paths, FileReport& report) {
     add_file(report, path, std::move(*input));
     for (Error& defect : check_safetensors(bytes))
       report.defects.push_back(with_path(std::move(defect), path));
-    if (const auto file = read_safetensors(bytes); file) {
-      add_tensors(*file, static_cast<std::uint32_t>(report.files.size() - 1), report);
+    if (auto file = read_safetensors(bytes); file) {
+      files.push_back(std::move(*file));
+      for (const SafetensorsTensor& tensor : files.back().tensors) entries.push_back({&tensor, &path});
     }
   }
+  if (auto added = add_tensors(entries, report); !added) report.defects.push_back(std::move(added.error()));
 }
 
 void check_weights(const Model& model, FileReport& report) {

@@ -20,31 +20,42 @@ std::uint32_t layer_of(std::string_view name) {
   return kNoLayer;
 }
 
-// Weights as rows: the last dimension runs along them.
-TensorView view_of(const SafetensorsTensor& tensor) {
-  TensorView view{.encoding = *tensor.dtype->encoding, .rows = 1, .cols = 1, .data = tensor.data};
-  if (!tensor.shape.empty()) view.cols = tensor.shape.back();
-  const std::uint64_t n = tensor.data.size() * 8 / tensor.dtype->bits;
-  view.rows = view.cols == 0 ? 0 : n / view.cols;
-  return view;
+std::uint32_t file_of(const std::string& path, const FileReport& report) {
+  const auto found = std::find_if(report.files.begin(), report.files.end(),
+                                  [&](const InfoFile& file) { return file.path == path; });
+  return static_cast<std::uint32_t>(found - report.files.begin());
 }
 
 }  // namespace
 
-void add_tensors(const SafetensorsFile& file, std::uint32_t file_index, FileReport& report) {
-  for (const SafetensorsTensor& tensor : file.tensors) {
+Result<void> add_tensors(std::span<const CheckpointEntry> entries, FileReport& report) {
+  ML_TRY(std::vector<CheckpointTensor> tensors, join_entries(entries));
+  const auto place = [&](const CheckpointTensor& tensor) {
+    return std::pair(file_of(*tensor.entry->path, report), tensor.entry->tensor->offset);
+  };
+  std::sort(tensors.begin(), tensors.end(),
+            [&](const CheckpointTensor& a, const CheckpointTensor& b) { return place(a) < place(b); });
+  for (const CheckpointTensor& tensor : tensors) {
+    const SafetensorsTensor& entry = *tensor.entry->tensor;
     InfoArray info{.name = tensor.name,
                    .layer = layer_of(tensor.name),
-                   .encoding = std::string(tensor.dtype->name),
+                   .encoding = std::string(tensor.dtype),
                    .shape = tensor.shape,
-                   .file = file_index,
-                   .offset = tensor.offset,
-                   .data = tensor.data};
+                   .file = file_of(*tensor.entry->path, report),
+                   .offset = entry.offset,
+                   .data = entry.data};
     std::transform(info.encoding.begin(), info.encoding.end(), info.encoding.begin(),
                    [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-    if (tensor.dtype->encoding && !tensor.data.empty()) info.view = view_of(tensor);
+    if (tensor.view) {
+      info.view = tensor.view;
+      for (const auto part : {tensor.view->scales, tensor.view->biases, tensor.view->seeds}) {
+        if (!part.empty()) info.more.push_back(part);
+      }
+    }
+    if (tensor.orphan) report.warnings.push_back(orphan_warning(tensor));
     report.arrays.push_back(std::move(info));
   }
+  return {};
 }
 
 Result<FileReport> inspect_safetensors(std::shared_ptr<const InputBytes> input, const std::string& path,
@@ -59,7 +70,12 @@ Result<FileReport> inspect_safetensors(std::shared_ptr<const InputBytes> input, 
   }
   report.fields.push_back({"header_bytes", file->header_bytes, 0, "length of the JSON header"});
   for (auto& [key, text] : file->metadata) report.fields.push_back({"metadata." + key, std::move(text)});
-  add_tensors(*file, 0, report);
+  std::vector<CheckpointEntry> entries;
+  for (const SafetensorsTensor& tensor : file->tensors) entries.push_back({&tensor, &report.files[0].path});
+  if (auto added = add_tensors(entries, report); !added) {
+    if (!options.check) return std::move(added.error());
+    report.defects.push_back(std::move(added.error()));
+  }
   return report;
 }
 

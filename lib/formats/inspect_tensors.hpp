@@ -2,13 +2,13 @@
 
 #include <ml/inspect.hpp>
 
-#include "formats/safetensors.hpp"
+#include "formats/checkpoint_tensor.hpp"
 
 namespace ml {
 
-/// Adds the tensors of one safetensors file to a report.
+/// Adds the tensors that entries make up to a report, and what readers pass over.
 ///
-/// @param file_index  which of report.files it is
-void add_tensors(const SafetensorsFile& file, std::uint32_t file_index, FileReport& report);
+/// @param entries  their paths point into paths of report.files, or are those
+Result<void> add_tensors(std::span<const CheckpointEntry> entries, FileReport& report);
 
 }  // namespace ml

@@ -1,8 +1,8 @@
 #include "formats/mlt.hpp"
 
+#include "formats/mlt_rules.hpp"
 #include "util/bytes.hpp"
 #include "util/try.hpp"
-#include "util/utf8.hpp"
 
 #include <fmt/format.h>
 
@@ -36,139 +36,8 @@ constexpr std::size_t kTokenBytes = 5;            // before the token's own byte
 constexpr std::size_t kMergeBytes = 12;
 constexpr std::size_t kKindAt = 8, kVocabAt = 12, kMergesAt = 16, kBosAt = 20, kEosAt = 24, kFlagsAt = 28;
 
-struct FlagRow {
-  std::uint32_t bit;
-  std::uint32_t kinds;     // bit k - 1: allowed in kind k
-  std::uint32_t excludes;  // flags that make no sense beside it
-  std::string_view name;
-};
-
-constexpr std::uint32_t kPatterns = kMltGpt2 | kMltO200k | kMltDeepSeek;
-
-constexpr std::array<FlagRow, 11> kFlags = {{
-    {kMltBos, 3, 0, "bos"},
-    {kMltIgnoreMerges, 3, 0, "ignore_merges"},
-    {kMltPrefixFirst, 1, kMltNoPrefix, "prefix_first"},
-    {kMltNfc, 2, 0, "nfc"},
-    {kMltSingleDigits, 2, kPatterns, "single_digits"},
-    {kMltGpt2, 2, kMltO200k | kMltDeepSeek | kMltSingleDigits | kMltMarks, "gpt2"},
-    {kMltSplitDigits, 2, kMltDeepSeek, "split_digits"},
-    {kMltMarks, 2, kPatterns, "marks"},
-    {kMltNoPrefix, 1, kMltPrefixFirst, "no_prefix"},
-    {kMltO200k, 2, kMltGpt2 | kMltDeepSeek | kMltSingleDigits | kMltMarks, "o200k"},
-    {kMltDeepSeek, 2, kMltGpt2 | kMltO200k | kMltSingleDigits | kMltMarks | kMltSplitDigits, "deepseek"},
-}};
-
 Error bad(std::uint64_t offset, std::string message) {
   return {Status::format, std::move(message), {}, offset};
-}
-
-Result<void> check_flags(std::uint32_t kind, std::uint32_t flags) {
-  std::uint32_t known = 0;
-  for (const FlagRow& row : kFlags) {
-    known |= row.bit;
-    if ((flags & row.bit) == 0) continue;
-    if ((row.kinds >> (kind - 1) & 1) == 0) {
-      return bad(kFlagsAt,
-                 fmt::format("flags have bit {} ({}), which kind {} does not have", row.bit, row.name, kind));
-    }
-    if (const std::uint32_t both = flags & row.excludes) {
-      return bad(kFlagsAt, fmt::format("flags have bit {} ({}) beside bit {}, which excludes it", row.bit,
-                                       row.name, both & -both));
-    }
-  }
-  if (const std::uint32_t unknown = flags & ~known) {
-    return bad(kFlagsAt,
-               fmt::format("flags are {:#x}, have the unknown bit {:#x}", flags, unknown & -unknown));
-  }
-  return {};
-}
-
-Result<void> check_id(std::string_view name, std::int32_t id, std::uint32_t n_vocab, std::size_t offset) {
-  if (id >= -1 && (id == -1 || static_cast<std::uint32_t>(id) < n_vocab)) return {};
-  return bad(offset, fmt::format("{} is {}, must be -1 or below n_vocab, {}", name, id, n_vocab));
-}
-
-// What the counts, flags and ids of a header must satisfy; the same for reading and writing.
-Result<void> check_header(const MltContents& contents, std::uint32_t n_vocab) {
-  const auto kind = static_cast<std::uint32_t>(contents.kind);
-  if (kind != 1 && kind != 2) return bad(kKindAt, fmt::format("kind is {}, must be 1 or 2", kind));
-  if (n_vocab == 0 || n_vocab > kMltMaxVocab) {
-    return bad(kVocabAt, fmt::format("n_vocab is {}, must be 1 to {}", n_vocab, kMltMaxVocab));
-  }
-  ML_CHECK(check_id("bos", contents.bos, n_vocab, kBosAt));
-  ML_CHECK(check_id("eos", contents.eos, n_vocab, kEosAt));
-  ML_CHECK(check_flags(kind, contents.flags));
-  if ((contents.flags & kMltBos) && contents.bos == -1) {
-    return bad(kBosAt, "bos is -1, must be an id where flag 1 prepends it");
-  }
-  return {};
-}
-
-// Checks tokens one after the other; offsets are those of the token's attr, len and bytes.
-class TokenChecker {
- public:
-  explicit TokenChecker(TokenizerKind kind) : kind_(kind) {}
-
-  Result<void> check(std::uint32_t id, std::uint8_t attr, std::string_view bytes, std::uint64_t offset) {
-    const std::uint64_t bytes_at = offset + kTokenBytes;
-    const bool sentencepiece = kind_ == TokenizerKind::sentencepiece;
-    if (attr > 2) return bad(offset, fmt::format("token {}: attr is {}, must be 0, 1 or 2", id, attr));
-    if (attr == 1 && bytes.empty())
-      return bad(offset + 1, fmt::format("token {}: an added token has no bytes", id));
-    if (attr == 2) return check_byte(id, bytes, offset);
-    if (sentencepiece) {
-      if (const auto wrong = find_invalid_utf8_byte(bytes)) {
-        return bad(bytes_at + *wrong, fmt::format("token {}: bytes of kind 1 must be UTF-8", id));
-      }
-    }
-    return {};
-  }
-
- private:
-  Result<void> check_byte(std::uint32_t id, std::string_view bytes, std::uint64_t offset) {
-    if (kind_ != TokenizerKind::sentencepiece) {
-      return bad(offset, fmt::format("token {}: attr is 2, which kind 2 does not have", id));
-    }
-    if (bytes.size() != 1) {
-      return bad(offset + 1,
-                 fmt::format("token {}: a byte token has {} bytes, must have one", id, bytes.size()));
-    }
-    bool& seen = seen_[static_cast<unsigned char>(bytes[0])];
-    if (seen) {
-      return bad(offset + kTokenBytes, fmt::format("token {}: a second token of byte {:#04x}", id,
-                                                   static_cast<unsigned char>(bytes[0])));
-    }
-    seen = true;
-    return {};
-  }
-
-  TokenizerKind kind_;
-  std::array<bool, 256> seen_ = {};
-};
-
-Result<void> check_merge(const MltTokens& tokens, std::size_t rank, MltMerge merge, std::uint64_t offset) {
-  const std::array<std::pair<std::string_view, std::uint32_t>, 3> parts = {
-      {{"left", merge.left}, {"right", merge.right}, {"merged", merge.merged}}};
-  for (std::size_t i = 0; i < 3; ++i) {
-    const auto [name, id] = parts[i];
-    if (id >= tokens.size()) {
-      return bad(offset + 4 * i,
-                 fmt::format("merge {}: {} is {}, must be below n_vocab, {}", rank, name, id, tokens.size()));
-    }
-    if (tokens.bytes(id).empty()) {
-      return bad(offset + 4 * i, fmt::format("merge {}: {} is {}, a token without bytes", rank, name, id));
-    }
-  }
-  const std::string_view left = tokens.bytes(merge.left);
-  const std::string_view right = tokens.bytes(merge.right);
-  const std::string_view merged = tokens.bytes(merge.merged);
-  const bool joined =
-      merged.size() == left.size() + right.size() && merged.starts_with(left) && merged.ends_with(right);
-  if (joined) return {};
-  return bad(offset + 8,
-             fmt::format("merge {}: merged is token {}, whose bytes are not those of {} and {} joined", rank,
-                         merge.merged, merge.left, merge.right));
 }
 
 template <class T>
@@ -179,14 +48,6 @@ void append_le(std::vector<std::byte>& out, T value) {
 }
 
 }  // namespace
-
-std::vector<std::string> tokenizer_flag_names(std::uint32_t flags) {
-  std::vector<std::string> names;
-  for (const FlagRow& row : kFlags) {
-    if (flags & row.bit) names.emplace_back(row.name);
-  }
-  return names;
-}
 
 bool is_mlt(std::span<const std::byte> bytes) { return as_text(bytes).starts_with(kMagic); }
 
@@ -206,7 +67,7 @@ Result<MltContents> read_mlt(std::span<const std::byte> bytes) {
   contents.flags = u32(kFlagsAt);
   const std::uint32_t n_vocab = u32(kVocabAt);
   const std::uint32_t n_merges = u32(kMergesAt);
-  ML_CHECK(check_header(contents, n_vocab));
+  ML_CHECK(check_mlt_header(contents, n_vocab));
   const std::uint64_t body = bytes.size() - kHeaderBytes;
   if (n_vocab * std::uint64_t(kTokenBytes) > body) {
     return bad(kVocabAt, fmt::format("n_vocab is {}, too many tokens for the {} bytes after the header",
@@ -218,7 +79,7 @@ Result<MltContents> read_mlt(std::span<const std::byte> bytes) {
   }
 
   std::uint64_t at = kHeaderBytes;
-  TokenChecker checker(contents.kind);
+  MltTokenChecker checker(contents.kind);
   contents.tokens.reserve(n_vocab, static_cast<std::size_t>(std::min(kMaxReserve, body)));
   for (std::uint32_t id = 0; id < n_vocab; ++id) {
     if (bytes.size() - at < kTokenBytes)
@@ -243,7 +104,9 @@ Result<MltContents> read_mlt(std::span<const std::byte> bytes) {
   contents.merges.reserve(n_merges);
   for (std::uint32_t rank = 0; rank < n_merges; ++rank, at += kMergeBytes) {
     const MltMerge merge = {u32(at), u32(at + 4), u32(at + 8)};
-    ML_CHECK(check_merge(contents.tokens, rank, merge, at));
+    if (!contents.tokens.joins(merge.left, merge.right, merge.merged)) {
+      return describe_mlt_merge(contents.tokens, rank, merge, at);
+    }
     contents.merges.push_back(merge);
   }
   if (at != bytes.size())
@@ -253,7 +116,7 @@ Result<MltContents> read_mlt(std::span<const std::byte> bytes) {
 
 Result<std::vector<std::byte>> write_mlt(const MltContents& contents) {
   const MltTokens& tokens = contents.tokens;
-  ML_CHECK(check_header(contents, tokens.size()));
+  ML_CHECK(check_mlt_header(contents, tokens.size()));
   std::vector<std::byte> out;
   for (const char c : kMagic) out.push_back(static_cast<std::byte>(c));
   append_le(out, std::uint32_t(1));
@@ -263,7 +126,7 @@ Result<std::vector<std::byte>> write_mlt(const MltContents& contents) {
   append_le(out, contents.bos);
   append_le(out, contents.eos);
   append_le(out, contents.flags);
-  TokenChecker checker(contents.kind);
+  MltTokenChecker checker(contents.kind);
   for (std::uint32_t id = 0; id < tokens.size(); ++id) {
     const auto attr = static_cast<std::uint8_t>(tokens.attr(id));
     const std::string_view bytes = tokens.bytes(id);
@@ -274,7 +137,9 @@ Result<std::vector<std::byte>> write_mlt(const MltContents& contents) {
   }
   for (std::size_t rank = 0; rank < contents.merges.size(); ++rank) {
     const MltMerge merge = contents.merges[rank];
-    ML_CHECK(check_merge(tokens, rank, merge, out.size()));
+    if (!tokens.joins(merge.left, merge.right, merge.merged)) {
+      return describe_mlt_merge(tokens, rank, merge, out.size());
+    }
     append_le(out, merge.left);
     append_le(out, merge.right);
     append_le(out, merge.merged);

@@ -4,6 +4,7 @@
 #include "formats/inspect.hpp"
 #include "formats/mlb.hpp"
 #include "formats/mlt.hpp"
+#include "formats/mog.hpp"
 #include "formats/safetensors.hpp"
 #include "util/bytes.hpp"
 #include "util/try.hpp"
@@ -37,12 +38,16 @@ constexpr std::array kFormats{
     Format{"mlt", "a .mlt tokenizer", [](Bytes b) { return starts_with(b, "MLT1"); }, nullptr, Status::format,
            "which is no model", inspect_mlt},
     Format{"mli1", "an MLI1 importance matrix", [](Bytes b) { return starts_with(b, "MLI1"); }, nullptr,
-           Status::format, "which is no model", nullptr},
-    Format{"mog", "a .mog model",
+           Status::format, "which is no model", inspect_imatrix},
+    Format{"mog",
+           "a .mog model",
            [](Bytes b) {
              return starts_with(b, {"MOG\0", 4});
            },
-           nullptr, Status::unsupported, kNotYet, nullptr},
+           open_mog,
+           {},
+           {},
+           inspect_mog},
     Format{"gguf", "a GGUF model", [](Bytes b) { return starts_with(b, "GGUF"); }, nullptr,
            Status::unsupported, kNotYet, nullptr},
     Format{"safetensors", "a bare safetensors file", looks_like_safetensors, nullptr, Status::unsupported,

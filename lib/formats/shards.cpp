@@ -22,6 +22,7 @@ using nlohmann::json;
 constexpr std::string_view kIndexName = "model.safetensors.index.json";
 constexpr std::string_view kSingleName = "model.safetensors";
 constexpr std::string_view kExtension = ".safetensors";
+constexpr std::string_view kDeltaName = "model-mla-delta.safetensors";
 
 bool exists(const std::string& path) {
   std::error_code error;
@@ -31,10 +32,8 @@ bool exists(const std::string& path) {
 // Tensor -> shard, both as the index spells them. Empty where the folder has no index.
 using WeightMap = std::map<std::string, std::string>;
 
-Result<WeightMap> read_index(const std::string& folder) {
+Result<WeightMap> read_index(const std::string& path) {
   WeightMap map;
-  const std::string path = path_in_folder(folder, kIndexName);
-  if (!exists(path)) return map;
   const auto refuse = [&path](std::string message, std::string tensor = {}) {
     return Error{
         .status = Status::format, .message = std::move(message), .path = path, .tensor = std::move(tensor)};
@@ -65,7 +64,22 @@ Result<WeightMap> read_index(const std::string& folder) {
   return map;
 }
 
-// Without an index: model.safetensors, else the only one.
+Result<WeightMap> read_index_of(const std::string& folder) {
+  const std::string path = path_in_folder(folder, kIndexName);
+  return exists(path) ? read_index(path) : WeightMap();
+}
+
+// All of model-00001-of-0000N.safetensors, where the names are no others.
+bool is_numbered_set(const std::string& folder, std::vector<std::string> paths) {
+  std::sort(paths.begin(), paths.end());
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const std::string name = fmt::format("model-{:05}-of-{:05}{}", i + 1, paths.size(), kExtension);
+    if (paths[i] != path_in_folder(folder, name)) return false;
+  }
+  return !paths.empty();
+}
+
+// Without an index: model.safetensors, else a numbered set, else the only one.
 Result<std::vector<std::string>> find_without_index(const std::string& folder) {
   if (const std::string path = path_in_folder(folder, kSingleName); exists(path))
     return std::vector<std::string>{path};
@@ -73,14 +87,14 @@ Result<std::vector<std::string>> find_without_index(const std::string& folder) {
   std::error_code error;
   for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
-    if (name.ends_with(kExtension)) found.push_back(path_in_folder(folder, name));
+    if (name.ends_with(kExtension) && name != kDeltaName) found.push_back(path_in_folder(folder, name));
   }
   if (error) {
     return Error{
         .status = Status::io, .message = "cannot read the folder", .path = folder, .os_errno = error.value()};
   }
-  if (found.size() == 1) return found;
   std::sort(found.begin(), found.end());
+  if (found.size() == 1 || is_numbered_set(folder, found)) return found;
   NameList names;
   for (const std::string& path : found) names.add(path);
   const std::string problem =
@@ -119,32 +133,20 @@ Result<void> check_against_index(const std::string& folder, const WeightMap& ind
                .path = from};
 }
 
-std::vector<std::string> shards_of(const std::string& folder, const WeightMap& index) {
+Result<std::vector<std::string>> shards_of(const std::string& folder, const WeightMap& index) {
+  std::vector<std::string> paths;
+  if (index.empty()) {
+    ML_TRY(paths, find_without_index(folder));
+  }
   std::set<std::string> names;
   for (const auto& [tensor, shard] : index) names.insert(shard);
-  std::vector<std::string> paths;
+  if (exists(path_in_folder(folder, kDeltaName))) names.emplace(kDeltaName);
   for (const std::string& name : names) paths.push_back(path_in_folder(folder, name));
   return paths;
 }
 
-}  // namespace
-
-std::string path_in_folder(const std::string& folder, std::string_view name) {
-  return folder.ends_with('/') ? folder + std::string(name) : fmt::format("{}/{}", folder, name);
-}
-
-Result<std::vector<std::string>> find_shards(const std::string& folder) {
-  ML_TRY(const WeightMap index, read_index(folder));
-  if (index.empty()) return find_without_index(folder);
-  return shards_of(folder, index);
-}
-
-Result<std::vector<Shard>> open_shards(const std::string& folder) {
-  ML_TRY(const WeightMap index, read_index(folder));
-  std::vector<std::string> paths = shards_of(folder, index);
-  if (index.empty()) {
-    ML_TRY(paths, find_without_index(folder));
-  }
+Result<std::vector<Shard>> open_all(const std::string& folder, const WeightMap& index,
+                                    const std::vector<std::string>& paths) {
   std::vector<Shard> shards;
   for (const std::string& path : paths) {
     ML_TRY(auto input, InputBytes::open(path));
@@ -154,6 +156,35 @@ Result<std::vector<Shard>> open_shards(const std::string& folder) {
   }
   ML_CHECK(check_against_index(folder, index, shards));
   return shards;
+}
+
+}  // namespace
+
+std::string path_in_folder(const std::string& folder, std::string_view name) {
+  return folder.ends_with('/') ? folder + std::string(name) : fmt::format("{}/{}", folder, name);
+}
+
+Result<std::vector<std::string>> find_shards(const std::string& folder) {
+  ML_TRY(const WeightMap index, read_index_of(folder));
+  return shards_of(folder, index);
+}
+
+Result<std::vector<Shard>> open_shards(const std::string& folder) {
+  ML_TRY(const WeightMap index, read_index_of(folder));
+  ML_TRY(const std::vector<std::string> paths, shards_of(folder, index));
+  return open_all(folder, index, paths);
+}
+
+Result<std::vector<Shard>> open_weights(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return open_shards(path);
+  ML_TRY(const auto input, InputBytes::open(path));
+  if (looks_like_safetensors(input->data())) return open_all({}, {}, {path});
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  const std::string folder = parent.empty() ? "." : parent;
+  ML_TRY(const WeightMap index, read_index(path));
+  ML_TRY(const std::vector<std::string> paths, shards_of(folder, index));
+  return open_all(folder, index, paths);
 }
 
 }  // namespace ml

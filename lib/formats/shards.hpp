@@ -9,7 +9,8 @@
 #include <vector>
 
 // The .safetensors of a model folder: model.safetensors.index.json with the shards that its weight_map names,
-// or model.safetensors, or the only *.safetensors that is there.
+// or model.safetensors, or all of model-00001-of-0000N.safetensors, or the only *.safetensors that is there;
+// and model-mla-delta.safetensors, whether the index names it or not.
 //
 //   {"metadata": {...}, "weight_map": {"TENSOR": "model-00001-of-00003.safetensors", ...}}
 
@@ -34,5 +35,9 @@ Result<std::vector<std::string>> find_shards(const std::string& folder);
 ///
 /// @error io, format, limit  names the file, and the tensors
 Result<std::vector<Shard>> open_shards(const std::string& folder);
+
+/// The same for a folder, an index of any name (then the shards that it names, in its folder), or one
+/// .safetensors.
+Result<std::vector<Shard>> open_weights(const std::string& path);
 
 }  // namespace ml

@@ -1,14 +1,17 @@
 #pragma once
 
-// Attention of one query head, written once over sixteen lanes (ml-numerics(7), rule 6). Include after a
-// lanes header.
+// Attention, written once over sixteen lanes (ml-numerics(7), rule 6). Include after a lanes header.
 //
-// Keys come in blocks of 64 aligned to absolute positions. For each block: scores, the new maximum m, the
-// weights e^(score - m), and sum and output rescaled by e^(old m - m). Keys outside [first, last] weigh
-// e^-infinity = 0.
+// Keys come in blocks of 64 aligned to absolute positions. For each block and query: scores, the new maximum
+// m, the weights e^(score - m), and sum and output rescaled by e^(old m - m). Keys outside [first, last]
+// weigh e^-infinity = 0, and their values are not touched.
+//
+// A few queries read the cache row by row. More of them share each block, decoded once: keys as [padded
+// dimension][64], so that lanes are keys, values as [64][padded dimension].
 
 #include "kernels/exp_lanes.hpp"
 #include "kernels/table.hpp"
+#include "kernels/tile_sums.hpp"
 #include "kernels/vector_kernels.hpp"
 
 namespace ml::kernels {
@@ -35,63 +38,248 @@ struct CacheQ8 {
   }
 };
 
+inline constexpr int kQueryTile = 4;
+
+// What a query has met so far; its output is summed in place.
+struct SoftmaxState {
+  float maximum;
+  float sum;
+};
+
+// The part of a block that a query sees: keys [begin, end).
+struct Visible {
+  std::uint64_t begin, end;
+};
+inline Visible visible(const AttentionQuery& query, std::uint64_t block) {
+  if (query.last < block || query.first >= block + kKeyBlock) return {0, 0};
+  return {query.first > block ? query.first - block : 0,
+          query.last - block < kKeyBlock ? query.last - block + 1 : kKeyBlock};
+}
+
+// Scores become weights; the result is what the output so far is to be multiplied with.
+inline float soften(const AttentionArgs& args, Visible keys, float* scores, SoftmaxState& state) {
+  const float minus_infinity = -__builtin_inff();
+  if (args.softcap != 0.0f) softcap(scores, kKeyBlock, args.softcap);
+  for (std::uint64_t j = 0; j < keys.begin; ++j) scores[j] = minus_infinity;
+  for (std::uint64_t j = keys.end; j < kKeyBlock; ++j) scores[j] = minus_infinity;
+  Floats largest = set1(state.maximum);
+  for (std::uint64_t j = 0; j < kKeyBlock; j += kLanes) largest = max(load(scores + j), largest);
+  const float maximum = fold_max(largest);
+  float rescale[kLanes];
+  store(rescale, exp_lanes(set1(state.maximum - maximum)));
+  Floats sum = set1(0.0f);
+  for (std::uint64_t j = 0; j < kKeyBlock; j += kLanes) {
+    const Floats weights = exp_lanes(sub(load(scores + j), set1(maximum)));
+    store(scores + j, weights);
+    sum = add(sum, weights);
+  }
+  state.sum = state.sum * rescale[0] + fold_add(sum);
+  state.maximum = maximum;
+  return rescale[0];
+}
+
+// Dimensions [d, d + kD * 16) of kT outputs: out = out * rescale, then the values of keys in order.
+template <int kD, int kT, class LoadValue>
+inline void add_values(const AttentionQuery* queries, const float (*weights)[kKeyBlock], const float* rescale,
+                       Visible keys, std::uint64_t head_dim, std::uint64_t d, LoadValue load_value) {
+  TileSums<kD, kT> sums;
+  const auto left = [&](int g) { return lanes_left(head_dim, d + g * kLanes); };
+  sums.update([&](int g, int t) {
+    const Floats before = load_n(queries[t].out + d + g * kLanes, left(g));
+    return rescale == nullptr ? before : mul(before, set1(rescale[t]));
+  });
+  for (std::uint64_t j = keys.begin; j < keys.end; ++j) {
+    Floats value[kD];
+#pragma GCC unroll 8
+    for (int g = 0; g < kD; ++g) value[g] = load_value(j, d + g * kLanes, left(g));
+    sums.update([&](int g, int t) { return fma(set1(weights[t][j]), value[g], sums.group[g][t]); });
+  }
+#pragma GCC unroll 8
+  for (int g = 0; g < kD; ++g) {
+#pragma GCC unroll 8
+    for (int t = 0; t < kT; ++t) store_n(queries[t].out + d + g * kLanes, sums.group[g][t], left(g));
+  }
+}
+template <int kD, int kT, class LoadValue>
+inline void add_all_values(const AttentionQuery* queries, const float (*weights)[kKeyBlock],
+                           const float* rescale, Visible keys, std::uint64_t head_dim, LoadValue load_value) {
+  std::uint64_t d = 0;
+  for (; d + kD * kLanes <= head_dim; d += kD * kLanes) {
+    add_values<kD, kT>(queries, weights, rescale, keys, head_dim, d, load_value);
+  }
+  for (; d < head_dim; d += kLanes) {
+    add_values<1, kT>(queries, weights, rescale, keys, head_dim, d, load_value);
+  }
+}
+
+inline void begin_query(const AttentionArgs& args, const AttentionQuery& query, SoftmaxState& state) {
+  state = {-__builtin_inff(), 0.0f};
+  for (std::uint64_t d = 0; d < args.head_dim; d += kLanes) {
+    store_n(query.out + d, set1(0.0f), lanes_left(args.head_dim, d));
+  }
+}
+inline void end_query(const AttentionArgs& args, const AttentionQuery& query, const SoftmaxState& state) {
+  const Floats inverse = set1(1.0f / state.sum);
+  for (std::uint64_t d = 0; d < args.head_dim; d += kLanes) {
+    const std::uint64_t left = lanes_left(args.head_dim, d);
+    store_n(query.out + d, mul(load_n(query.out + d, left), inverse), left);
+  }
+}
+
+// One query, row by row.
 template <class Cache>
-void attend(const AttentionArgs& args) {
+void attend_rows(const AttentionArgs& args, const AttentionQuery& query) {
   const std::uint64_t head_dim = args.head_dim;
   const std::uint64_t row_bytes = Cache::row_bytes(head_dim);
-  const float minus_infinity = -__builtin_inff();
-  float maximum = minus_infinity;
-  float sum = 0.0f;
-  for (std::uint64_t d = 0; d < head_dim; d += kLanes) {
-    store_n(args.out + d, set1(0.0f), lanes_left(head_dim, d));
-  }
-
-  for (std::uint64_t block = args.first / kKeyBlock * kKeyBlock; block <= args.last; block += kKeyBlock) {
-    const std::uint64_t begin = args.first > block ? args.first - block : 0;
-    const std::uint64_t end = args.last - block < kKeyBlock ? args.last - block + 1 : kKeyBlock;
+  SoftmaxState state;
+  begin_query(args, query, state);
+  for (std::uint64_t block = query.first / kKeyBlock * kKeyBlock; block <= query.last; block += kKeyBlock) {
+    const Visible seen = visible(query, block);
     const std::uint64_t ring_offset = block % args.capacity * row_bytes;
     const unsigned char* keys = static_cast<const unsigned char*>(args.keys) + ring_offset;
     const unsigned char* values = static_cast<const unsigned char*>(args.values) + ring_offset;
-    float scores[kKeyBlock] = {};
-    for (std::uint64_t j = begin; j < end; ++j) {
+    float scores[1][kKeyBlock] = {};
+    for (std::uint64_t j = seen.begin; j < seen.end; ++j) {
       const unsigned char* key = keys + j * row_bytes;
       Floats dot = set1(0.0f);
       for (std::uint64_t d = 0; d < head_dim; d += kLanes) {
-        dot = fma(load(args.query + d), Cache::load(key, head_dim, d, lanes_left(head_dim, d)), dot);
+        dot = fma(load(query.query + d), Cache::load(key, head_dim, d, lanes_left(head_dim, d)), dot);
       }
-      scores[j] = fold_add(dot) * args.scale;
+      scores[0][j] = fold_add(dot) * args.scale;
     }
-    if (args.softcap != 0.0f) softcap(scores, kKeyBlock, args.softcap);
-    for (std::uint64_t j = 0; j < kKeyBlock; ++j) {
-      if (j < begin || j >= end) scores[j] = minus_infinity;
-    }
-    Floats largest = set1(maximum);
-    for (std::uint64_t j = 0; j < kKeyBlock; j += kLanes) largest = max(load(scores + j), largest);
-    const float new_maximum = fold_max(largest);
-    float rescale[kLanes];
-    store(rescale, exp_lanes(set1(maximum - new_maximum)));
-    Floats block_sum = set1(0.0f);
-    for (std::uint64_t j = 0; j < kKeyBlock; j += kLanes) {
-      const Floats weights = exp_lanes(sub(load(scores + j), set1(new_maximum)));
-      store(scores + j, weights);
-      block_sum = add(block_sum, weights);
-    }
-    sum = sum * rescale[0] + fold_add(block_sum);
-    maximum = new_maximum;
-    for (std::uint64_t d = 0; d < head_dim; d += kLanes) {
-      const std::uint64_t left = lanes_left(head_dim, d);
-      Floats out = mul(load_n(args.out + d, left), set1(rescale[0]));
-      for (std::uint64_t j = begin; j < end; ++j) {
-        out = fma(set1(scores[j]), Cache::load(values + j * row_bytes, head_dim, d, left), out);
-      }
-      store_n(args.out + d, out, left);
+    const float rescale = soften(args, seen, scores[0], state);
+    add_all_values<4, 1>(&query, scores, &rescale, seen, head_dim,
+                         [&](std::uint64_t j, std::uint64_t d, std::uint64_t n) {
+                           return Cache::load(values + j * row_bytes, head_dim, d, n);
+                         });
+  }
+  end_query(args, query, state);
+}
+
+// Rows of a block as floats; to[row * stride + d].
+template <class Cache>
+inline void decode_rows(const unsigned char* rows, std::uint64_t n_rows, std::uint64_t head_dim, float* to) {
+  const std::uint64_t stride = padded_floats(head_dim);
+  for (std::uint64_t j = 0; j < n_rows; ++j) {
+    for (std::uint64_t d = 0; d < stride; d += kLanes) {
+      store(to + j * stride + d,
+            Cache::load(rows + j * Cache::row_bytes(head_dim), head_dim, d, lanes_left(head_dim, d)));
     }
   }
-  const Floats inverse = set1(1.0f / sum);
-  for (std::uint64_t d = 0; d < head_dim; d += kLanes) {
-    const std::uint64_t left = lanes_left(head_dim, d);
-    store_n(args.out + d, mul(load_n(args.out + d, left), inverse), left);
+}
+// Keys of a block, to[d * 64 + key]; rows is memory for sixteen of them.
+template <class Cache>
+inline void decode_keys(const unsigned char* keys, std::uint64_t n_keys, std::uint64_t head_dim, float* rows,
+                        float* to) {
+  const std::uint64_t stride = padded_floats(head_dim);
+  const unsigned char* row_starts[kLanes];
+  for (std::uint64_t i = 0; i < kLanes; ++i)
+    row_starts[i] = reinterpret_cast<const unsigned char*>(rows + i * stride);
+  for (std::uint64_t j = 0; j < n_keys; j += kLanes) {
+    decode_rows<Cache>(keys + j * Cache::row_bytes(head_dim), lanes_left(n_keys, j), head_dim, rows);
+    for (std::uint64_t d = 0; d < stride; d += 4) {
+      Bytes columns[4];
+      load_columns(row_starts, d * sizeof(float), columns);
+      for (std::uint64_t k = 0; k < 4; ++k) store_quads(to + (d + k) * kKeyBlock + j, columns[k]);
+    }
   }
+}
+
+// Scores of kQueryTile queries and all keys of a block.
+inline void score_tile(const AttentionArgs& args, const AttentionQuery* queries, const float* keys,
+                       float (*scores)[kKeyBlock]) {
+  const std::uint64_t padded = padded_floats(args.head_dim);
+  for (std::uint64_t j = 0; j < kKeyBlock; j += kKeyGroups * kLanes) {
+    TileSums<kKeyGroups, kQueryTile> sums;
+    sum_in_fold_order(sums, [&](std::uint64_t lane) {
+      for (std::uint64_t d = lane; d < padded; d += kLanes) {
+        Floats key[kKeyGroups];
+#pragma GCC unroll 8
+        for (int g = 0; g < kKeyGroups; ++g) key[g] = load(keys + d * kKeyBlock + j + g * kLanes);
+        sums.update([&](int g, int t) { return fma(set1(queries[t].query[d]), key[g], sums.group[g][t]); });
+      }
+    });
+    const Floats scale = set1(args.scale);
+    for (int t = 0; t < kQueryTile; ++t) {
+      for (int g = 0; g < kKeyGroups; ++g) store(scores[t] + j + g * kLanes, mul(sums.group[g][t], scale));
+    }
+  }
+}
+
+// A tile against one decoded block. Keys that not all queries see are added for each query alone.
+inline void attend_tile(const AttentionArgs& args, const AttentionQuery* queries, SoftmaxState* states,
+                        std::uint64_t block, const float* keys, const float* values) {
+  const std::uint64_t padded = padded_floats(args.head_dim);
+  float scores[kQueryTile][kKeyBlock];
+  score_tile(args, queries, keys, scores);
+  const auto value_at = [&](std::uint64_t j, std::uint64_t d, std::uint64_t) {
+    return load(values + j * padded + d);
+  };
+  Visible seen[kQueryTile];
+  Visible common{0, kKeyBlock};
+  float rescale[kQueryTile];
+  bool all = true;
+  for (int t = 0; t < kQueryTile; ++t) {
+    seen[t] = visible(queries[t], block);
+    all = all && seen[t].begin < seen[t].end;
+    common.begin = seen[t].begin > common.begin ? seen[t].begin : common.begin;
+    common.end = seen[t].end < common.end ? seen[t].end : common.end;
+    if (seen[t].begin < seen[t].end) rescale[t] = soften(args, seen[t], scores[t], states[t]);
+  }
+  if (!all || common.begin >= common.end) common = {kKeyBlock, kKeyBlock};
+  const auto add_alone = [&](int t, const float* factor, Visible part) {
+    add_all_values<kDimGroups, 1>(queries + t, scores + t, factor, part, args.head_dim, value_at);
+  };
+  const auto before = [&](int t) {
+    return Visible{seen[t].begin, seen[t].end < common.begin ? seen[t].end : common.begin};
+  };
+  bool rescaled = false;
+  for (int t = 0; t < kQueryTile; ++t) rescaled = rescaled || before(t).begin < before(t).end;
+  if (rescaled) {
+    for (int t = 0; t < kQueryTile; ++t) {
+      if (seen[t].begin < seen[t].end) add_alone(t, rescale + t, before(t));
+    }
+  }
+  if (common.begin == kKeyBlock) return;
+  add_all_values<kDimGroups, kQueryTile>(queries, scores, rescaled ? nullptr : rescale, common, args.head_dim,
+                                         value_at);
+  for (int t = 0; t < kQueryTile; ++t) {
+    if (common.end < seen[t].end) add_alone(t, nullptr, {common.end, seen[t].end});
+  }
+}
+
+template <class Cache>
+void attend(const AttentionArgs& args) {
+  const std::uint64_t n_tiled = args.n_queries / kQueryTile * kQueryTile;
+  for (std::uint64_t i = n_tiled; i < args.n_queries; ++i) attend_rows<Cache>(args, args.queries[i]);
+  if (n_tiled == 0) return;
+
+  const std::uint64_t padded = padded_floats(args.head_dim);
+  const std::uint64_t row_bytes = Cache::row_bytes(args.head_dim);
+  float* keys = args.scratch;
+  float* values = keys + kKeyBlock * padded;
+  float* rows = values + kKeyBlock * padded;
+  SoftmaxState states[kMaxQueries];
+  std::uint64_t first = args.queries[0].first;
+  std::uint64_t last = 0;
+  for (std::uint64_t i = 0; i < n_tiled; ++i) {
+    const AttentionQuery& query = args.queries[i];
+    begin_query(args, query, states[i]);
+    first = query.first < first ? query.first : first;
+    last = query.last > last ? query.last : last;
+  }
+  for (std::uint64_t block = first / kKeyBlock * kKeyBlock; block <= last; block += kKeyBlock) {
+    const std::uint64_t n_keys = last - block < kKeyBlock ? last - block + 1 : kKeyBlock;
+    const std::uint64_t ring_offset = block % args.capacity * row_bytes;
+    decode_keys<Cache>(static_cast<const unsigned char*>(args.keys) + ring_offset, n_keys, args.head_dim,
+                       rows, keys);
+    decode_rows<Cache>(static_cast<const unsigned char*>(args.values) + ring_offset, n_keys, args.head_dim,
+                       values);
+    for (std::uint64_t i = 0; i < n_tiled; i += kQueryTile) {
+      attend_tile(args, args.queries + i, states + i, block, keys, values);
+    }
+  }
+  for (std::uint64_t i = 0; i < n_tiled; ++i) end_query(args, args.queries[i], states[i]);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 // (ml-numerics(7)). Kernel files include this header and intrinsics, nothing of the standard library that
 // could be instantiated with their instruction set and win at link time.
 
+#include "kernels/seed_search.hpp"
+
 #include <cstdint>
 
 namespace ml::kernels {
@@ -28,40 +30,77 @@ struct WeightMatrix {
   bool f16_scales;
 };
 
-/// Activations quantized to Q8_0: token t starts at quants + t * blocks * 32, scales + t * blocks, sums + t *
-/// blocks.
+/// A batch of fewer tokens than this is multiplied as rows, a larger one as tiles.
+inline constexpr std::uint64_t kPanelTokens = 4;
+
+/// Activations quantized to Q8_0. As rows: token t starts at quants + t * blocks * 32, scales + t * blocks,
+/// offsets + t * blocks. As tiles: what Table::pack_token made of the rows.
 struct QuantizedActs {
   const std::int8_t* quants;
   const float* scales;
-  const std::int32_t* sums;  ///< sum of each block's quants
-  std::uint64_t blocks;      ///< padded_blocks(cols)
+  const std::int32_t*
+      offsets;           ///< -128 times the sum of each block's quants: what weights + 128 add too much
+  std::uint64_t blocks;  ///< padded_blocks(cols)
+  const unsigned char* tiles;
 };
 
-/// out[t * out_stride + r] = row r of w times token t, for rows [row_begin, row_end).
+/// Rows that a panel has at most; pieces of work are best multiples of it.
+inline constexpr std::uint64_t kMaxPanelRows = 32;
+
+/// Bytes of scratch for a product with Q8 activations: a panel of quants and float scales.
+inline constexpr std::uint64_t panel_bytes(std::uint64_t cols) {
+  return padded_blocks(cols) * kMaxPanelRows * (kBlockWeights + sizeof(float));
+}
+
+/// Tokens that a tile has at most (others have a part of that), and the bytes of one of its blocks.
+inline constexpr std::uint64_t kMaxTileTokens = 6, kMaxTileSlot = 256;
+
+/// Bytes of the tiles of a batch.
+inline constexpr std::uint64_t tiles_bytes(std::uint64_t n_tokens, std::uint64_t cols) {
+  return (n_tokens + kMaxTileTokens - 1) / kMaxTileTokens * (cols / kBlockWeights) * kMaxTileSlot;
+}
+
+/// out[t * out_stride + r] = row r of w times token t, for rows [row_begin, row_end). panel_bytes(w.cols) of
+/// scratch, aligned to 64 bytes.
 using MatmulQ8 = void (*)(const WeightMatrix& w, const QuantizedActs& x, std::uint64_t n_tokens,
                           std::uint64_t row_begin, std::uint64_t row_end, float* out,
-                          std::uint64_t out_stride);
+                          std::uint64_t out_stride, unsigned char* scratch);
 
 /// The same with float32 activations: token t starts at x + t * x_stride, x_stride = padded_floats(cols).
 using MatmulF32 = void (*)(const WeightMatrix& w, const float* x, std::uint64_t x_stride,
                            std::uint64_t n_tokens, std::uint64_t row_begin, std::uint64_t row_end, float* out,
                            std::uint64_t out_stride);
 
-/// One query head against keys [first, last]. The cache is a ring of `capacity` positions, a multiple of
+/// One query head and the positions that it sees, first .. last.
+struct AttentionQuery {
+  const float* query;  ///< padded_floats(head_dim), padding zero
+  float* out;          ///< head_dim
+  std::uint64_t first;
+  std::uint64_t last;
+};
+
+/// Queries that one call takes at most.
+inline constexpr std::uint64_t kMaxQueries = 64;
+
+/// Queries that share a head of keys and values. The cache is a ring of `capacity` positions, a multiple of
 /// kKeyBlock: position p lies in row p mod capacity, a row has head_dim elements (and, in a Q8 cache, scales;
 /// see q8_row_bytes).
 struct AttentionArgs {
-  const float* query;  ///< padded_floats(head_dim), padding zero
+  const AttentionQuery* queries;
+  std::uint64_t n_queries;
   const void* keys;
   const void* values;
   std::uint64_t capacity;
   std::uint64_t head_dim;
-  std::uint64_t first;
-  std::uint64_t last;
   float scale;
-  float softcap;  ///< 0: none
-  float* out;     ///< head_dim
+  float softcap;   ///< 0: none
+  float* scratch;  ///< attention_floats(head_dim), aligned to 64 bytes
 };
+
+/// A block of keys, one of values, and some rows on their way.
+inline constexpr std::uint64_t attention_floats(std::uint64_t head_dim) {
+  return (2 * kKeyBlock + kLanes) * padded_floats(head_dim);
+}
 
 /// A row of a Q8 cache: head_dim quants rounded up to whole blocks, then a float32 scale for each block.
 inline constexpr std::uint64_t q8_row_blocks(std::uint64_t head_dim) {
@@ -93,9 +132,11 @@ struct Table {
   MatmulQ8 matmul_q8[kEncodings];  ///< null for encodings that are not quantized
   MatmulF32 matmul_f32[kEncodings];
 
-  /// Quantizes n floats (a multiple of 32) by the Q8_0 rule; writes n quants, n / 32 scales and block sums.
+  /// Quantizes n floats (a multiple of 32) by the Q8_0 rule; writes n quants, n / 32 scales and offsets.
   void (*quantize_q8)(const float* x, std::uint64_t n, std::int8_t* quants, float* scales,
-                      std::int32_t* sums);
+                      std::int32_t* offsets);
+  /// Puts one token, given as a row, into its tile.
+  void (*pack_token)(const QuantizedActs& row, std::uint64_t cols, std::uint64_t token, unsigned char* tiles);
   /// out = x / sqrt(mean(x^2) + eps) * weight
   void (*rms_norm)(const float* x, const float* weight, std::uint64_t n, float eps, float* out);
   /// x = x * factor / sqrt(sum(x^2) + eps)
@@ -118,6 +159,9 @@ struct Table {
                     float* out);
   /// One position, columns [begin, end) of the state.
   void (*delta_step)(const DeltaArgs& args, std::uint64_t begin, std::uint64_t end);
+  /// Seeds with 3 and with 4 coefficients.
+  SeedTry try_seeds[2];
+  SeedScan scan_seeds[2];
 };
 
 extern const Table scalar_table;

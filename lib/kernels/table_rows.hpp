@@ -3,8 +3,11 @@
 // The table of the lanes header that was included before: every target's table file ends with this.
 
 #include "kernels/attention_kernels.hpp"
+#include "kernels/float_matmul.hpp"
 #include "kernels/gated_delta_kernels.hpp"
-#include "kernels/matmul_kernels.hpp"
+#include "kernels/q4_0_kernels.hpp"
+#include "kernels/q8_0_kernels.hpp"
+#include "kernels/seed_search_kernels.hpp"
 #include "kernels/table.hpp"
 #include "kernels/vector_kernels.hpp"
 
@@ -12,10 +15,11 @@ namespace ml::kernels {
 namespace {
 
 constexpr Table kRows{
-    .matmul_q8 = {nullptr, nullptr, nullptr, matmul_q8<BlocksQ8>, matmul_q8<BlocksQ4>},
+    .matmul_q8 = {nullptr, nullptr, nullptr, matmul_q8<WeightsQ8>, matmul_q8<WeightsQ4>},
     .matmul_f32 = {matmul_f32<PlainF32>, matmul_f32<PlainF16>, matmul_f32<PlainBf16>, matmul_f32<ScaledQ8>,
                    matmul_f32<ScaledQ4>},
     .quantize_q8 = quantize_q8,
+    .pack_token = pack_token,
     .rms_norm = rms_norm,
     .l2_norm = l2_norm,
     .silu_mul = silu_mul,
@@ -27,6 +31,8 @@ constexpr Table kRows{
     .attend = {attend<CacheF32>, attend<CacheF16>, attend<CacheQ8>},
     .conv_silu = conv_silu,
     .delta_step = delta_step,
+    .try_seeds = {try_seeds<3>, try_seeds<4>},
+    .scan_seeds = {scan_seeds<3>, scan_seeds<4>},
 };
 
 }  // namespace

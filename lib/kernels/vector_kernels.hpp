@@ -18,7 +18,7 @@ inline Floats broadcast_f32(const unsigned char* p) {
 
 // mlb(5), QUANTIZATION RULE. A scale that is not finite makes its block's products so; the quants stay in
 // range.
-void quantize_q8(const float* x, std::uint64_t n, std::int8_t* quants, float* scales, std::int32_t* sums) {
+void quantize_q8(const float* x, std::uint64_t n, std::int8_t* quants, float* scales, std::int32_t* offsets) {
   for (std::uint64_t b = 0; b < n / kBlockWeights; ++b, x += kBlockWeights, quants += kBlockWeights) {
     const Floats low = load(x);
     const Floats high = load(x + kLanes);
@@ -36,7 +36,7 @@ void quantize_q8(const float* x, std::uint64_t n, std::int8_t* quants, float* sc
     const Ints q_high = quantize(high);
     store_i8(quants, q_low);
     store_i8(quants + kLanes, q_high);
-    sums[b] = fold_add(add(q_low, q_high));
+    offsets[b] = -128 * fold_add(add(q_low, q_high));
   }
 }
 

@@ -93,17 +93,14 @@ Result<SquareSums> RowCoder::encode(std::uint64_t row, std::span<float> scratch,
   source_.load(row, x, scratch.subspan(array_.cols, array_.cols));
   if (!all_finite(x)) return non_finite(row, x);
   std::optional<std::uint64_t> bad_block;
-  switch (array_.encoding) {
-    case Encoding::q8_0: bad_block = encode_q8_0(x, array_.scale_type, data, scales); break;
-    case Encoding::q4_0:
-      bad_block = q4_rule_ == Q4Rule::round ? encode_q4_0_round(x, array_.scale_type, data, scales)
-                                            : encode_q4_0_search(x, nullptr, array_.scale_type, data, scales);
-      break;
-    case Encoding::f32:
-    case Encoding::f16:
-    case Encoding::bf16:  // .mlb stores plain tensors as float32 only
-      std::memcpy(data, x.data(), row_bytes_);
-      return square_sums(x, x);
+  if (array_.encoding == Encoding::q8_0) {
+    bad_block = encode_q8_0(x, array_.scale_type, data, scales);
+  } else if (array_.encoding == Encoding::q4_0) {
+    bad_block = q4_rule_ == Q4Rule::round ? encode_q4_0_round(x, array_.scale_type, data, scales)
+                                          : encode_q4_0_search(x, nullptr, array_.scale_type, data, scales);
+  } else {  // .mlb stores plain tensors as float32 only
+    std::memcpy(data, x.data(), row_bytes_);
+    return square_sums(x, x);
   }
   if (bad_block) return overflow(source_.source_row(row), *bad_block);
   return measure(x, scratch.subspan(array_.cols, array_.cols), data, scales);

@@ -118,6 +118,35 @@ void Attention::place_token(Workspace& workspace, std::uint32_t layer_index, con
   batch.run_of(token).sequence->cache(layer_index).store(workspace.table, batch.position(token), key, value);
 }
 
+namespace {
+
+// Queries of consecutive tokens and of heads that share their keys.
+struct Piece {
+  const Run* run;
+  std::uint64_t row;  // of its first token
+  std::uint64_t n_tokens;
+  std::uint32_t head;
+  std::uint32_t n_heads;
+};
+
+std::vector<Piece> attention_pieces(const ModelDesc& desc, const Batch& batch) {
+  const std::uint32_t group = desc.n_heads / desc.n_kv_heads;
+  const auto n_heads = static_cast<std::uint32_t>(std::min<std::uint64_t>(group, kernels::kMaxQueries));
+  const std::uint64_t n_tokens = kernels::kMaxQueries / n_heads;
+  std::vector<Piece> pieces;
+  for (const Run& run : batch.runs()) {
+    for (std::uint64_t row = 0; row < run.n_tokens; row += n_tokens) {
+      const std::uint64_t n_rows = std::min(n_tokens, run.n_tokens - row);
+      for (std::uint32_t head = 0; head < desc.n_heads; head += pieces.back().n_heads) {
+        pieces.push_back({&run, run.first + row, n_rows, head, std::min(n_heads, group - head % group)});
+      }
+    }
+  }
+  return pieces;
+}
+
+}  // namespace
+
 void Attention::attend(Workspace& workspace, std::uint32_t layer_index, const Batch& batch) {
   const ModelDesc& desc = *desc_;
   const std::uint64_t padded = kernels::padded_floats(desc.head_dim);
@@ -126,32 +155,39 @@ void Attention::attend(Workspace& workspace, std::uint32_t layer_index, const Ba
       desc.attn_scale != 0 ? desc.attn_scale : 1.0f / std::sqrt(static_cast<float>(desc.head_dim));
   const std::uint64_t window = desc.layers[layer_index].windowed ? desc.sliding_window : 0;
   const auto attend = workspace.table.attend[static_cast<std::size_t>(kv_)];
-  const auto attend_heads = [&](std::uint64_t begin, std::uint64_t end) {
-    for (std::uint64_t item = begin; item < end; ++item) {
-      const std::uint64_t token = item / desc.n_heads;
-      const auto head = static_cast<std::uint32_t>(item % desc.n_heads);
-      const std::uint64_t last = batch.position(token);
-      const KvCache& cache = batch.run_of(token).sequence->cache(layer_index);
-      attend({.query = queries_.data() + item * padded,
-              .keys = cache.keys(head / group),
-              .values = cache.values(head / group),
-              .capacity = cache.capacity(),
-              .head_dim = desc.head_dim,
-              .first = window != 0 && last + 1 > window ? last + 1 - window : 0,
-              .last = last,
-              .scale = scale,
-              .softcap = desc.attn_softcap,
-              .out = attended_.row(token) + std::uint64_t(head) * desc.head_dim});
+  const std::vector<Piece> pieces = attention_pieces(desc, batch);
+  const auto attend_piece = [&](unsigned thread, const Piece& piece) {
+    kernels::AttentionQuery queries[kernels::kMaxQueries];
+    std::uint64_t n = 0;
+    for (std::uint64_t row = piece.row; row < piece.row + piece.n_tokens; ++row) {
+      const std::uint64_t last = batch.position(row);
+      for (std::uint64_t head = piece.head; head < piece.head + piece.n_heads; ++head) {
+        queries[n++] = {.query = queries_.data() + (row * desc.n_heads + head) * padded,
+                        .out = attended_.row(row) + head * desc.head_dim,
+                        .first = window != 0 && last + 1 > window ? last + 1 - window : 0,
+                        .last = last};
+      }
     }
+    const KvCache& cache = piece.run->sequence->cache(layer_index);
+    attend({.queries = queries,
+            .n_queries = n,
+            .keys = cache.keys(piece.head / group),
+            .values = cache.values(piece.head / group),
+            .capacity = cache.capacity(),
+            .head_dim = desc.head_dim,
+            .scale = scale,
+            .softcap = desc.attn_softcap,
+            .scratch = reinterpret_cast<float*>(workspace.scratch.of_thread(thread))});
   };
   // Little work is done by one thread.
   constexpr std::uint64_t kWorthAThread = 1u << 15;
-  const std::uint64_t n_items = batch.n_tokens() * desc.n_heads;
   std::uint64_t n_keys = 0;
   for (const Run& run : batch.runs()) n_keys = std::max(n_keys, run.position + run.n_tokens);
-  const std::uint64_t work = n_items * n_keys * desc.head_dim;
-  const std::uint64_t grain = work < kWorthAThread ? n_items : std::max<std::uint64_t>(1, desc.n_heads / 4);
-  workspace.pool.run(n_items, grain, attend_heads);
+  const std::uint64_t work = batch.n_tokens() * desc.n_heads * n_keys * desc.head_dim;
+  workspace.pool.run_threads(pieces.size(), work < kWorthAThread ? pieces.size() : 1,
+                             [&](unsigned thread, std::uint64_t begin, std::uint64_t end) {
+                               for (std::uint64_t i = begin; i < end; ++i) attend_piece(thread, pieces[i]);
+                             });
 }
 
 void Attention::run(Workspace& workspace, std::uint32_t layer_index, const Batch& batch) {
@@ -166,6 +202,7 @@ void Attention::run(Workspace& workspace, std::uint32_t layer_index, const Batch
                                   desc_->q_dim());
     });
   }
+  workspace.observe(layer_index, ImatrixInput::o, attended_, batch.n_tokens());
   const Product output[] = {{layer.wo, workspace.delta(), desc_->dim}};
   workspace.multiply(attended_, batch.n_tokens(), output);
 }

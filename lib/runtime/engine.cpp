@@ -1,5 +1,6 @@
 #include "runtime/engine.hpp"
 
+#include "formats/imatrix.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
@@ -41,7 +42,12 @@ Result<void> Engine::prepare() {
   // Scratch for a pass holds the rows that classify() gathers, too.
   SessionOptions scratch = options_;
   scratch.batch = std::max(options_.batch, kLogitsRows);
-  ML_TRY(workspace_, Workspace::create(desc, scratch));
+  ML_TRY(workspace_, Workspace::create(model_, scratch));
+  if (options_.imatrix != nullptr) {
+    workspace_->sums = options_.imatrix->impl_.get();
+    ML_TRY(const ImatrixShape shape, imatrix_shape(desc));
+    ML_CHECK(check_same_shape(workspace_->sums->total.shape, shape, "the model"));
+  }
   for (std::uint32_t i = 0; i < desc.n_layers(); ++i) {
     norms_.push_back({.attn = decode_tensor(model_, Role::attn_norm, i),
                       .ffn = decode_tensor(model_, Role::ffn_norm, i),
@@ -91,15 +97,18 @@ void Engine::forward(const Batch& batch) {
   attention_.prepare(*workspace_, batch);
   for (std::uint32_t i = 0; i < desc().n_layers(); ++i) {
     workspace_->normalize(norms_[i].attn, n_tokens);
+    workspace_->observe(i, ImatrixInput::qkv, workspace_->input, n_tokens);
     switch (desc().layers[i].kind) {
       case LayerKind::attention: attention_.run(*workspace_, i, batch); break;
       case LayerKind::gated_delta: gated_delta_.run(*workspace_, i, batch); break;
     }
     workspace_->add_delta(norms_[i].post_attn, n_tokens);
     workspace_->normalize(norms_[i].ffn, n_tokens);
+    workspace_->observe(i, ImatrixInput::gate_up, workspace_->input, n_tokens);
     feed_forward_.run(*workspace_, i, n_tokens);
     workspace_->add_delta(norms_[i].post_ffn, n_tokens);
   }
+  if (workspace_->sums != nullptr) workspace_->sums->part.tokens += n_tokens;
   for (const Run& run : batch.runs()) {
     const auto tokens = batch.tokens_of(run);
     run.sequence->tokens.insert(run.sequence->tokens.end(), tokens.begin(), tokens.end());
@@ -109,6 +118,8 @@ void Engine::forward(const Batch& batch) {
 std::span<const float> Engine::classify(std::span<const std::uint64_t> rows) {
   const std::uint64_t vocab = desc().vocab;
   workspace_->normalize_rows(final_norm_, rows);
+  workspace_->observe(0, ImatrixInput::classifier, workspace_->input, rows.size());
+  if (workspace_->sums != nullptr) workspace_->sums->part.classifier_tokens += rows.size();
   const Product output[] = {{classifier_, logits_.data(), vocab}};
   workspace_->multiply(workspace_->input, rows.size(), output);
   if (desc().final_softcap != 0) {

@@ -27,6 +27,7 @@ void FeedForward::run(Workspace& workspace, std::uint32_t layer_index, std::uint
   workspace.for_tokens(n_tokens, [&](std::uint64_t token) {
     activate(gated_.row(token), up_.data() + token * hidden_dim, hidden_dim);
   });
+  workspace.observe(layer_index, ImatrixInput::down, gated_, n_tokens);
   const Product output[] = {{layer.w2, workspace.delta(), desc_->dim}};
   workspace.multiply(gated_, n_tokens, output);
 }

@@ -172,6 +172,7 @@ void GatedDelta::run(Workspace& workspace, std::uint32_t layer, const Batch& bat
   convolve(workspace, layer, batch);
   recur(workspace, layer, batch);
   workspace.for_tokens(n_tokens, [&](std::uint64_t token) { gate(workspace, layers_[layer], token); });
+  workspace.observe(layer, ImatrixInput::o, gated_, n_tokens);
   const Product output[] = {{layers_[layer].lout, workspace.delta(), desc_->dim}};
   workspace.multiply(gated_, n_tokens, output);
 }

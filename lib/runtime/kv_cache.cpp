@@ -27,8 +27,8 @@ void store_q8(const kernels::Table& table, const float* from, std::uint64_t head
     float block[kBlock] = {};
     std::copy_n(from + d, std::min<std::uint64_t>(kBlock, head_dim - d), block);
     float scale;
-    std::int32_t sum;
-    table.quantize_q8(block, kBlock, quants + d, &scale, &sum);
+    std::int32_t offset;
+    table.quantize_q8(block, kBlock, quants + d, &scale, &offset);
     std::memcpy(scales, &scale, sizeof scale);
   }
 }

@@ -1,5 +1,6 @@
 #include "runtime/operand.hpp"
 
+#include "runtime/expand.hpp"
 #include "util/try.hpp"
 
 #include <algorithm>
@@ -32,26 +33,50 @@ Result<Operand> Operand::create(std::uint64_t max_tokens, std::uint64_t cols) {
   operand.blocks_ = kernels::padded_blocks(cols);
   operand.stride_ = kernels::padded_floats(cols);
   ML_TRY(operand.floats_, AlignedBuffer<float>::allocate(max_tokens * operand.stride_));
-  ML_TRY(operand.quants_, AlignedBuffer<std::int8_t>::allocate(max_tokens * operand.blocks_ * kBlock));
-  ML_TRY(operand.scales_, AlignedBuffer<float>::allocate(max_tokens * operand.blocks_));
-  ML_TRY(operand.sums_, AlignedBuffer<std::int32_t>::allocate(max_tokens * operand.blocks_));
+  const std::uint64_t rows = std::min(max_tokens, kernels::kPanelTokens - 1);
+  ML_TRY(operand.quants_, AlignedBuffer<std::int8_t>::allocate(rows * operand.blocks_ * kBlock));
+  ML_TRY(operand.scales_, AlignedBuffer<float>::allocate(rows * operand.blocks_));
+  ML_TRY(operand.offsets_, AlignedBuffer<std::int32_t>::allocate(rows * operand.blocks_));
+  ML_TRY(operand.tiles_, AlignedBuffer<unsigned char>::allocate(kernels::tiles_bytes(max_tokens, cols)));
   return operand;
 }
 
-void Operand::quantize(const kernels::Table& table, std::uint64_t begin, std::uint64_t end) {
+void Operand::quantize(const kernels::Table& table, std::uint64_t n_tokens, std::uint64_t begin,
+                       std::uint64_t end, unsigned char* scratch) {
+  const bool as_tiles = n_tokens >= kernels::kPanelTokens;
   for (std::uint64_t token = begin; token < end; ++token) {
-    const std::uint64_t first = token * blocks_;
-    table.quantize_q8(row(token), cols_, quants_.data() + first * kBlock, scales_.data() + first,
-                      sums_.data() + first);
+    const std::uint64_t first = as_tiles ? 0 : token * blocks_;
+    std::int8_t* quants = quants_.data() + first * kBlock;
+    float* scales = scales_.data() + first;
+    std::int32_t* offsets = offsets_.data() + first;
+    if (as_tiles) {  // by way of the thread's own memory
+      quants = reinterpret_cast<std::int8_t*>(scratch);
+      scales = reinterpret_cast<float*>(scratch + blocks_ * kBlock);
+      offsets = reinterpret_cast<std::int32_t*>(scales + blocks_);
+    }
+    table.quantize_q8(row(token), cols_, quants, scales, offsets);
+    if (as_tiles) {
+      table.pack_token(
+          {.quants = quants, .scales = scales, .offsets = offsets, .blocks = blocks_, .tiles = nullptr},
+          cols_, token, tiles_.data());
+    }
   }
 }
 
 kernels::QuantizedActs Operand::quantized() const {
-  return {quants_.data(), scales_.data(), sums_.data(), blocks_};
+  return {quants_.data(), scales_.data(), offsets_.data(), blocks_, tiles_.data()};
 }
 
-void multiply(ThreadPool& pool, const kernels::Table& table, Activations activations, Operand& x,
-              std::uint64_t n_tokens, std::span<const Product> products) {
+Result<ThreadScratch> ThreadScratch::create(unsigned n_threads, std::uint64_t n_bytes) {
+  ThreadScratch scratch;
+  constexpr std::uint64_t kPage = 4096;
+  scratch.stride_ = (n_bytes + kPage - 1) / kPage * kPage;
+  ML_TRY(scratch.bytes_, AlignedBuffer<unsigned char>::allocate(n_threads * scratch.stride_));
+  return scratch;
+}
+
+void multiply(ThreadPool& pool, const kernels::Table& table, Activations activations, ThreadScratch& scratch,
+              Operand& x, std::uint64_t n_tokens, std::span<const Product> products) {
   std::uint64_t n_rows = 0;
   bool any_q8 = false;
   for (const Product& product : products) {
@@ -60,36 +85,51 @@ void multiply(ThreadPool& pool, const kernels::Table& table, Activations activat
   }
   if (any_q8) {
     if (n_tokens * x.cols() < kWorthAThread) {
-      x.quantize(table, 0, n_tokens);
+      x.quantize(table, n_tokens, 0, n_tokens, scratch.of_thread(0));
     } else {
-      pool.run(n_tokens, 8, [&](std::uint64_t begin, std::uint64_t end) { x.quantize(table, begin, end); });
+      pool.run_threads(n_tokens, 8, [&](unsigned thread, std::uint64_t begin, std::uint64_t end) {
+        x.quantize(table, n_tokens, begin, end, scratch.of_thread(thread));
+      });
     }
   }
 
-  const auto multiply_rows = [&](std::uint64_t begin, std::uint64_t end) {
+  const auto multiply_matrix = [&](const kernels::WeightMatrix& matrix, Encoding encoding, bool q8,
+                                   std::uint64_t row_begin, std::uint64_t row_end, float* out,
+                                   std::uint64_t out_stride, unsigned char* panel) {
+    const auto index = static_cast<std::size_t>(encoding);
+    if (q8) {
+      table.matmul_q8[index](matrix, x.quantized(), n_tokens, row_begin, row_end, out, out_stride, panel);
+    } else {
+      table.matmul_f32[index](matrix, x.row(0), x.stride(), n_tokens, row_begin, row_end, out, out_stride);
+    }
+  };
+  const auto multiply_rows = [&](unsigned thread, std::uint64_t begin, std::uint64_t end) {
     std::uint64_t base = 0;
     for (const Product& product : products) {
       const TensorView& view = *product.weights;
       const std::uint64_t from = std::max(begin, base);
       const std::uint64_t to = std::min(end, base + view.rows);
       if (from < to) {
-        const auto encoding = static_cast<std::size_t>(view.encoding);
-        const kernels::WeightMatrix matrix = weight_matrix(view);
-        if (takes_q8(view, activations)) {
-          table.matmul_q8[encoding](matrix, x.quantized(), n_tokens, from - base, to - base, product.out,
-                                    product.out_stride);
+        if (const Encoding kernel = kernel_encoding(view.encoding); kernel != view.encoding) {
+          for_expanded_rows(view, from - base, to - base,
+                            [&](const kernels::WeightMatrix& rows, std::uint64_t n, std::uint64_t first) {
+                              multiply_matrix(rows, kernel, takes_q8(view, activations), 0, n,
+                                              product.out + first, product.out_stride,
+                                              scratch.of_thread(thread));
+                            });
         } else {
-          table.matmul_f32[encoding](matrix, x.row(0), x.stride(), n_tokens, from - base, to - base,
-                                     product.out, product.out_stride);
+          multiply_matrix(weight_matrix(view), view.encoding, takes_q8(view, activations), from - base,
+                          to - base, product.out, product.out_stride, scratch.of_thread(thread));
         }
       }
       base += view.rows;
     }
   };
-  if (n_rows * x.cols() * n_tokens < kWorthAThread) return multiply_rows(0, n_rows);
+  if (n_rows * x.cols() * n_tokens < kWorthAThread) return multiply_rows(0, 0, n_rows);
+  constexpr std::uint64_t kRows = kernels::kMaxPanelRows;
   const std::uint64_t pieces = pool.n_threads() == 1 ? 1 : pool.n_threads() * 8;
-  const std::uint64_t grain = std::max<std::uint64_t>(8, (n_rows / pieces + 7) / 8 * 8);
-  pool.run(n_rows, pool.n_threads() == 1 ? n_rows : grain, multiply_rows);
+  const std::uint64_t grain = std::max(kRows, n_rows / pieces / kRows * kRows);
+  pool.run_threads(n_rows, pool.n_threads() == 1 ? n_rows : grain, multiply_rows);
 }
 
 }  // namespace ml

@@ -3,6 +3,8 @@
 #include "kernels/targets.hpp"
 #include "util/try.hpp"
 
+#include <algorithm>
+
 namespace ml {
 
 Workspace::Workspace(const ModelDesc& desc, const SessionOptions& options)
@@ -12,12 +14,17 @@ Workspace::Workspace(const ModelDesc& desc, const SessionOptions& options)
       dim_(desc.dim),
       norm_eps_(desc.norm_eps) {}
 
-Result<std::unique_ptr<Workspace>> Workspace::create(const ModelDesc& desc, const SessionOptions& options) {
+Result<std::unique_ptr<Workspace>> Workspace::create(const Model& model, const SessionOptions& options) {
+  const ModelDesc& desc = model.desc();
   std::unique_ptr<Workspace> workspace(new Workspace(desc, options));
   const std::uint64_t batch = options.batch;
   ML_TRY(workspace->hidden_, AlignedBuffer<float>::allocate(batch * desc.dim));
   ML_TRY(workspace->delta_, AlignedBuffer<float>::allocate(batch * desc.dim));
   ML_TRY(workspace->input, Operand::create(batch, desc.dim));
+  std::uint64_t n_bytes = kernels::attention_floats(desc.head_dim) * sizeof(float);
+  for (const Tensor& tensor : model.tensors())
+    n_bytes = std::max(n_bytes, kernels::panel_bytes(tensor.view.cols));
+  ML_TRY(workspace->scratch, ThreadScratch::create(workspace->pool.n_threads(), n_bytes));
   return workspace;
 }
 

@@ -3,6 +3,7 @@
 #include <ml/session.hpp>
 
 #include "kernels/table.hpp"
+#include "runtime/imatrix_sums.hpp"
 #include "runtime/operand.hpp"
 #include "util/aligned_buffer.hpp"
 #include "util/thread_pool.hpp"
@@ -19,7 +20,7 @@ namespace ml {
 class Workspace {
  public:
   /// @error nomem
-  static Result<std::unique_ptr<Workspace>> create(const ModelDesc& desc, const SessionOptions& options);
+  static Result<std::unique_ptr<Workspace>> create(const Model& model, const SessionOptions& options);
 
   const kernels::Table& table;
   const Activations activations;
@@ -32,16 +33,24 @@ class Workspace {
   /// The same for some rows of hidden, which become rows 0, 1, ... of input.
   void normalize_rows(std::span<const float> weight, std::span<const std::uint64_t> rows);
   void multiply(Operand& x, std::uint64_t n_tokens, std::span<const Product> products) {
-    ml::multiply(pool, table, activations, x, n_tokens, products);
+    ml::multiply(pool, table, activations, scratch, x, n_tokens, products);
+  }
+  /// Shows the inputs of a matrix, before it is multiplied, to who collects an importance matrix.
+  void observe(std::uint32_t layer, ImatrixInput input_of, const Operand& x, std::uint64_t n_tokens) {
+    if (sums != nullptr) sums->add(pool, layer, input_of, x, n_tokens);
   }
   /// hidden += delta, normalized before where post_norm is not empty.
   void add_delta(std::span<const float> post_norm, std::uint64_t n_tokens);
 
   float* hidden(std::uint64_t token) { return hidden_.data() + token * dim_; }
   float* delta() { return delta_.data(); }
-  Operand input;  ///< [batch][dim]: the normalized stream, what a layer multiplies
+  ThreadScratch scratch;
+  ImatrixCollector::Impl* sums = nullptr;  ///< null: nobody collects
+  Operand input;                           ///< [batch][dim]: the normalized stream, what a layer multiplies
 
-  std::uint64_t n_bytes() const { return input.n_bytes() + hidden_.n_bytes() + delta_.n_bytes(); }
+  std::uint64_t n_bytes() const {
+    return input.n_bytes() + hidden_.n_bytes() + delta_.n_bytes() + scratch.n_bytes();
+  }
 
  private:
   Workspace(const ModelDesc& desc, const SessionOptions& options);

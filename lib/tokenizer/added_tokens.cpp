@@ -1,5 +1,7 @@
 #include "tokenizer/added_tokens.hpp"
 
+#include <cstring>
+
 namespace ml {
 
 std::uint32_t AddedTokens::find_child(std::uint32_t list, unsigned char byte) const {
@@ -13,7 +15,10 @@ void AddedTokens::insert(std::string_view content, std::uint32_t id) {
     return static_cast<std::uint32_t>(nodes_.size() - 1);
   };
   const auto first = static_cast<unsigned char>(content[0]);
-  if (first_[first] == kNone) first_[first] = add_node(first, kNone);
+  if (first_[first] == kNone) {
+    first_[first] = add_node(first, kNone);
+    only_first_ = only_first_ == -1 ? first : -2;
+  }
   std::uint32_t node = first_[first];
   for (const char c : content.substr(1)) {
     const auto byte = static_cast<unsigned char>(c);
@@ -27,11 +32,23 @@ void AddedTokens::insert(std::string_view content, std::uint32_t id) {
   if (nodes_[node].id == kNone) nodes_[node].id = id;
 }
 
+// @return the first place where one may begin
+const char* AddedTokens::find_first(const char* at, const char* end) const {
+  if (only_first_ >= 0) {
+    const void* found =
+        at == end ? nullptr : std::memchr(at, only_first_, static_cast<std::size_t>(end - at));
+    return found != nullptr ? static_cast<const char*>(found) : end;
+  }
+  while (at != end && first_[static_cast<unsigned char>(*at)] == kNone) ++at;
+  return at;
+}
+
 std::optional<AddedTokens::Match> AddedTokens::find(std::string_view text, std::size_t from) const {
   if (nodes_.empty()) return std::nullopt;
-  for (std::size_t begin = from; begin < text.size(); ++begin) {
-    std::uint32_t node = first_[static_cast<unsigned char>(text[begin])];
-    if (node == kNone) continue;
+  const char* const end = text.data() + text.size();
+  for (const char* here = text.data() + from; (here = find_first(here, end)) != end; ++here) {
+    const auto begin = static_cast<std::size_t>(here - text.data());
+    std::uint32_t node = first_[static_cast<unsigned char>(*here)];
     std::optional<Match> longest;
     for (std::size_t at = begin + 1;; ++at) {
       if (nodes_[node].id != kNone) longest = {begin, at, nodes_[node].id};

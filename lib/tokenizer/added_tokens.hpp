@@ -38,9 +38,11 @@ class AddedTokens {
     std::uint32_t sibling = kNone;
   };
 
+  const char* find_first(const char* at, const char* end) const;
   std::uint32_t find_child(std::uint32_t list, unsigned char byte) const;
 
   std::array<std::uint32_t, 256> first_;  // the node of each first byte
+  int only_first_ = -1;  // where all begin with the same byte: that one; -1: none, -2: not so
   std::vector<Node> nodes_;
 };
 

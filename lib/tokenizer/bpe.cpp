@@ -1,7 +1,6 @@
 #include "tokenizer/bpe.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace ml {
 
@@ -16,19 +15,19 @@ constexpr std::size_t kKeep = std::size_t(1) << 16;
 
 }  // namespace
 
-void BpeMerger::merge(const MergeTable& table, std::vector<std::uint32_t>& symbols) {
+void BpeMerger::merge(const MergeTable& table, std::vector<std::uint32_t>& symbols,
+                      std::vector<MergeTable::Rule>& rules) {
   if (symbols.size() < 2) return;
   if (symbols.size() <= kShort) {
-    merge_short(table, symbols);
+    merge_short(table, symbols, rules);
   } else {
-    merge_long(table, symbols);
+    merge_long(table, symbols, rules);
   }
 }
 
-void BpeMerger::merge_short(const MergeTable& table, std::vector<std::uint32_t>& symbols) {
-  std::array<MergeTable::Rule, kShort> rules;  // of each symbol with the next
+void BpeMerger::merge_short(const MergeTable& table, std::vector<std::uint32_t>& symbols,
+                            std::vector<MergeTable::Rule>& rules) {
   std::size_t n = symbols.size();
-  for (std::size_t i = 0; i + 1 < n; ++i) rules[i] = table.find(symbols[i], symbols[i + 1]);
   while (n > 1) {
     std::size_t best = 0;
     for (std::size_t i = 1; i + 1 < n; ++i) {
@@ -45,7 +44,8 @@ void BpeMerger::merge_short(const MergeTable& table, std::vector<std::uint32_t>&
   symbols.resize(n);
 }
 
-void BpeMerger::merge_long(const MergeTable& table, std::vector<std::uint32_t>& symbols) {
+void BpeMerger::merge_long(const MergeTable& table, std::vector<std::uint32_t>& symbols,
+                           const std::vector<MergeTable::Rule>& rules) {
   const std::size_t n = symbols.size();
   const auto later = [](const Candidate& a, const Candidate& b) {
     return a.rank != b.rank ? a.rank > b.rank : a.at > b.at;
@@ -55,7 +55,7 @@ void BpeMerger::merge_long(const MergeTable& table, std::vector<std::uint32_t>& 
   for (std::size_t i = 0; i < n; ++i) {
     links_[i] = {i == 0 ? kNone : i - 1, i + 1 == n ? kNone : i + 1, MergeTable::kNoRank};
     if (i + 1 == n) break;
-    const MergeTable::Rule rule = table.find(symbols[i], symbols[i + 1]);
+    const MergeTable::Rule rule = rules[i];
     links_[i].rank = rule.rank;
     if (rule.rank != MergeTable::kNoRank) heap_.push_back({rule.rank, rule.merged, i});
   }

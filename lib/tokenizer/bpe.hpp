@@ -12,8 +12,10 @@ namespace ml {
 class BpeMerger {
  public:
   /// @param symbols  in: ids of single characters or bytes; out: the tokens
+  /// @param rules    of each symbol with the next; garbage afterwards
   /// @cost           O(n log n) rule look-ups for n symbols
-  void merge(const MergeTable& table, std::vector<std::uint32_t>& symbols);
+  void merge(const MergeTable& table, std::vector<std::uint32_t>& symbols,
+             std::vector<MergeTable::Rule>& rules);
 
   /// Gives back what an unusually long piece needed.
   void trim();
@@ -30,8 +32,10 @@ class BpeMerger {
     std::uint32_t rank;  // of the pair with the next symbol
   };
 
-  void merge_short(const MergeTable& table, std::vector<std::uint32_t>& symbols);
-  void merge_long(const MergeTable& table, std::vector<std::uint32_t>& symbols);
+  void merge_short(const MergeTable& table, std::vector<std::uint32_t>& symbols,
+                   std::vector<MergeTable::Rule>& rules);
+  void merge_long(const MergeTable& table, std::vector<std::uint32_t>& symbols,
+                  const std::vector<MergeTable::Rule>& rules);
 
   std::vector<Candidate> heap_;
   std::vector<Link> links_;

@@ -105,6 +105,11 @@ std::string_view normalize_nfc(std::string_view text, std::string& scratch) {
   scratch.clear();
   while (at != end) {
     const char* const here = at;
+    if (static_cast<signed char>(*at) >= 0) {
+      at = skip_ascii(at + 1, end);
+      previous = at - 1;
+      continue;
+    }
     if (static_cast<unsigned char>(*at) < 0xCC) {  // below U+0300 all is stable
       next_char(at);
       previous = here;

@@ -1,6 +1,11 @@
 #pragma once
 
+#include "tokenizer/ascii_spans.hpp"
+
+#include <ml/target.hpp>
+
 #include <cstdint>
+#include <optional>
 
 namespace ml {
 
@@ -12,9 +17,13 @@ using Scan = const char* (*)(const char* at, const char* end);
 struct PreTokenizer {
   Scan stretch = nullptr;  ///< cuts the text first; each stretch is then a text of its own. Null: no such cut
   Scan piece = nullptr;    ///< cuts a stretch into pieces
+  spans::Pattern ascii = spans::kPatterns;  ///< the shortcut for ASCII; kPatterns: none
 };
 
 /// @param flags  of a .mlt of kind 2 that passed its checks
 PreTokenizer pre_tokenizer_for(std::uint32_t flags);
+
+/// @return the shortcut that the target runs, or null
+spans::Find ascii_spans_for(spans::Pattern pattern, Target target);
 
 }  // namespace ml

@@ -47,6 +47,12 @@ class AlignedBuffer {
     if (data_ != nullptr) ::munmap(data_, size_ * sizeof(T));
   }
 
+  /// Asks for large pages, which spare faults and look-ups of addresses where much of the memory will be
+  /// used.
+  void use_large_pages() {
+    if (data_ != nullptr) ::madvise(data_, n_bytes(), MADV_HUGEPAGE);
+  }
+
   T* data() { return data_; }
   const T* data() const { return data_; }
   std::uint64_t size() const { return size_; }

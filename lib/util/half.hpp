@@ -41,6 +41,12 @@ inline std::uint16_t f32_to_f16(float value) {
   return static_cast<std::uint16_t>(sign | result);
 }
 
+/// Float to BF16, nearest even, of a number (a NaN may become infinity).
+inline std::uint16_t f32_to_bf16(float value) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
 inline float bf16_to_f32(std::uint16_t value) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(value) << 16);
 }

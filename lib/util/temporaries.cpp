@@ -2,6 +2,7 @@
 
 #include <ml/output.hpp>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
@@ -26,7 +27,7 @@ struct Slot {
 };
 static_assert(std::atomic<State>::is_always_lock_free);
 
-constexpr int kSlots = 64;
+constexpr int kSlots = 512;
 std::array<Slot, kSlots> slots;
 
 }  // namespace
@@ -56,6 +57,11 @@ void remove_temporaries() noexcept {
   for (temporaries::Slot& slot : temporaries::slots) {
     if (slot.state.load(std::memory_order_acquire) == temporaries::State::active) {
       ::unlinkat(slot.folder_fd, slot.name.data(), 0);
+    }
+  }
+  for (temporaries::Slot& slot : temporaries::slots) {  // folders, now that they are empty
+    if (slot.state.load(std::memory_order_acquire) == temporaries::State::active) {
+      ::unlinkat(slot.folder_fd, slot.name.data(), AT_REMOVEDIR);
     }
   }
   errno = saved_errno;

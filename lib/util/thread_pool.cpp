@@ -41,7 +41,7 @@ ThreadPool::ThreadPool(unsigned n_threads) {
   n_threads = std::min(n_threads, std::max(kFewThreads, 2 * available_threads()));
   for (unsigned i = 1; i < n_threads; ++i) {
     try {
-      workers_.emplace_back([this] { work(); });
+      workers_.emplace_back([this, i] { work(i); });
     } catch (const std::system_error&) {
       break;  // fewer threads than asked for: slower, not wrong
     }
@@ -57,8 +57,13 @@ ThreadPool::~ThreadPool() {
 
 void ThreadPool::run(std::uint64_t n, std::uint64_t grain,
                      const std::function<void(std::uint64_t, std::uint64_t)>& job) {
+  run_threads(n, grain, [&](unsigned, std::uint64_t begin, std::uint64_t end) { job(begin, end); });
+}
+
+void ThreadPool::run_threads(std::uint64_t n, std::uint64_t grain,
+                             const std::function<void(unsigned, std::uint64_t, std::uint64_t)>& job) {
   if (workers_.empty() || n <= grain) {
-    for (std::uint64_t begin = 0; begin < n; begin += grain) job(begin, std::min(n, begin + grain));
+    for (std::uint64_t begin = 0; begin < n; begin += grain) job(0, begin, std::min(n, begin + grain));
     return;
   }
   grain = std::max(grain, n / kMaxPieces + 1);
@@ -71,7 +76,7 @@ void ThreadPool::run(std::uint64_t n, std::uint64_t grain,
   open_.store(std::uint64_t(generation) << 32 | n_pieces_, std::memory_order_release);
   generation_.store(generation, std::memory_order_release);
   generation_.notify_all();
-  take_pieces();
+  take_pieces(0);
   for (;;) {
     const std::uint32_t done = done_.load(std::memory_order_acquire);
     if (done == n_pieces_) break;
@@ -81,26 +86,26 @@ void ThreadPool::run(std::uint64_t n, std::uint64_t grain,
 
 // Who takes a piece holds the job open until it is done, so the job's fields are read only after the
 // exchange. The job's number in the ticket makes an exchange fail that was prepared for an earlier job.
-void ThreadPool::take_pieces() {
+void ThreadPool::take_pieces(unsigned thread) {
   for (std::uint64_t ticket = open_.load(std::memory_order_acquire); (ticket & kMaxPieces) != 0;) {
     if (!open_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel,
                                      std::memory_order_acquire))
       continue;
     const std::uint32_t n_pieces = n_pieces_;
     const std::uint64_t begin = (n_pieces - (ticket & kMaxPieces)) * grain_;
-    (*job_)(begin, std::min(n_, begin + grain_));
+    (*job_)(thread, begin, std::min(n_, begin + grain_));
     if (done_.fetch_add(1, std::memory_order_acq_rel) + 1 == n_pieces) done_.notify_one();
     ticket = open_.load(std::memory_order_acquire);
   }
 }
 
-void ThreadPool::work() {
+void ThreadPool::work(unsigned thread) {
   std::uint32_t seen = 0;
   for (;;) {
     wait_while(generation_, seen);
     seen = generation_.load(std::memory_order_acquire);
     if (stop_.load(std::memory_order_acquire)) return;
-    take_pieces();
+    take_pieces(thread);
   }
 }
 

@@ -25,14 +25,18 @@ class ThreadPool {
   /// returns when all are done. Jobs must not throw, and must not call run().
   void run(std::uint64_t n, std::uint64_t grain,
            const std::function<void(std::uint64_t, std::uint64_t)>& job);
+  /// The same with the number of the thread, 0 .. n_threads() - 1, so that threads can own memory:
+  /// job(thread, begin, end).
+  void run_threads(std::uint64_t n, std::uint64_t grain,
+                   const std::function<void(unsigned, std::uint64_t, std::uint64_t)>& job);
 
  private:
-  void work();
-  void take_pieces();
+  void work(unsigned thread);
+  void take_pieces(unsigned thread);
 
   std::vector<std::thread> workers_;
   // The job; changed only while no piece is open, read only by who holds one.
-  const std::function<void(std::uint64_t, std::uint64_t)>* job_ = nullptr;
+  const std::function<void(unsigned, std::uint64_t, std::uint64_t)>* job_ = nullptr;
   std::uint64_t n_ = 0;
   std::uint64_t grain_ = 1;
   std::uint32_t n_pieces_ = 0;

@@ -35,6 +35,16 @@ bool is_ascii8(const char* bytes) { return (load_le<std::uint64_t>(bytes) & 0x80
 
 }  // namespace
 
+const char* skip_ascii(const char* at, const char* end) {
+  while (end - at >= 32) {
+    std::uint64_t bits = 0;
+    for (int i = 0; i < 32; i += 8) bits |= load_le<std::uint64_t>(at + i);
+    if ((bits & 0x8080808080808080u) != 0) break;
+    at += 32;
+  }
+  return at;
+}
+
 Utf8Step step_utf8(std::string_view bytes) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
   const auto continues = [&](std::size_t i) { return (byte(i) & 0xC0) == 0x80; };
@@ -59,7 +69,8 @@ std::optional<std::size_t> find_invalid_utf8_byte(std::string_view bytes) {
   std::size_t at = 0;
   while (at < bytes.size()) {
     if (bytes.size() - at >= 8 && is_ascii8(bytes.data() + at)) {
-      at += 8;
+      at = static_cast<std::size_t>(skip_ascii(bytes.data() + at + 8, bytes.data() + bytes.size()) -
+                                    bytes.data());
       continue;
     }
     if (static_cast<signed char>(bytes[at]) >= 0) {

@@ -23,6 +23,9 @@ Utf8Step step_utf8(std::string_view bytes);
 /// @return the offset of the first byte that is not UTF-8
 std::optional<std::size_t> find_invalid_utf8_byte(std::string_view bytes);
 
+/// Leaps over blocks of ASCII. @return a place at or after `at`, with nothing but ASCII before it
+const char* skip_ascii(const char* at, const char* end);
+
 /// Appends `bytes` with U+FFFD for each maximal invalid part.
 void append_lossy_utf8(std::string& out, std::string_view bytes);
 

@@ -61,7 +61,7 @@ TEST_CASE("what does not run says what it is", "[formats]") {
   CHECK(message_of(folder, "GGUF") ==
         "file is a GGUF model, which this version cannot read (ML_E_UNSUPPORTED)");
   CHECK(message_of(folder, std::string("MOG\0", 4)) ==
-        "file is a .mog model, which this version cannot read (ML_E_UNSUPPORTED)");
+        "file is 4 bytes, the fixed part (preamble and configuration) needs 1088 (ML_E_FORMAT, offset 4)");
   CHECK(message_of(folder, "{}") ==
         "file is a JSON file, which is no model: give the folder that holds its config.json "
         "(ML_E_UNSUPPORTED)");

@@ -21,7 +21,7 @@ struct Acts {
   std::vector<float> floats;
   std::vector<std::int8_t> quants;
   std::vector<float> scales;
-  std::vector<std::int32_t> sums;
+  std::vector<std::int32_t> offsets;
 
   Acts(Random& random, std::uint64_t n_tokens, std::uint64_t cols, float magnitude)
       : stride(kernels::padded_floats(cols)),
@@ -29,23 +29,30 @@ struct Acts {
         floats(n_tokens * stride),
         quants(n_tokens * blocks * 32),
         scales(n_tokens * blocks),
-        sums(n_tokens * blocks) {
+        offsets(n_tokens * blocks) {
     for (std::uint64_t t = 0; t < n_tokens; ++t) {
       for (std::uint64_t c = 0; c < cols; ++c) floats[t * stride + c] = random.uniform() * magnitude;
       // No element of an empty vector: fewer columns than a block have no block.
       kernels::scalar_table.quantize_q8(floats.data() + t * stride, cols / 32 * 32,
                                         quants.data() + t * blocks * 32, scales.data() + t * blocks,
-                                        sums.data() + t * blocks);
+                                        offsets.data() + t * blocks);
     }
   }
-  kernels::QuantizedActs quantized() const { return {quants.data(), scales.data(), sums.data(), blocks}; }
+  kernels::QuantizedActs token(std::uint64_t t) const {
+    return {quants.data() + t * blocks * 32, scales.data() + t * blocks, offsets.data() + t * blocks, blocks,
+            nullptr};
+  }
 };
 
 std::vector<float> run_q8(const kernels::Table& table, const TestMatrix& w, const Acts& x,
                           std::uint64_t n_tokens) {
+  std::vector<unsigned char> tiles(kernels::tiles_bytes(n_tokens, w.view.cols));
+  for (std::uint64_t t = 0; t < n_tokens; ++t) table.pack_token(x.token(t), w.view.cols, t, tiles.data());
+  kernels::QuantizedActs all = x.token(0);
+  all.tiles = tiles.data();
   std::vector<float> out(n_tokens * w.view.rows);
-  table.matmul_q8[static_cast<int>(w.view.encoding)](w.matrix(), x.quantized(), n_tokens, 0, w.view.rows,
-                                                     out.data(), w.view.rows);
+  table.matmul_q8[static_cast<int>(w.view.encoding)](w.matrix(), all, n_tokens, 0, w.view.rows, out.data(),
+                                                     w.view.rows, panel_scratch(w.view.cols));
   return out;
 }
 
@@ -67,9 +74,9 @@ TEST_CASE("every target's matrix products equal scalar's bits", "[kernels]") {
     if (!quantized) widths.insert(widths.end(), {1, 7, 15, 16, 17, 172, 1003});
     for (const std::uint64_t cols : widths) {
       for (const bool extreme : {false, true}) {
-        const TestMatrix w(random, c.encoding, c.scales, 11, cols, extreme);
-        const Acts x(random, 6, cols, extreme ? 1e5f : 1.0f);
-        for (const std::uint64_t n_tokens : {1u, 3u, 4u, 6u}) {
+        const TestMatrix w(random, c.encoding, c.scales, 35, cols, extreme);
+        const Acts x(random, 13, cols, extreme ? 1e5f : 1.0f);
+        for (const std::uint64_t n_tokens : {1u, 2u, 3u, 4u, 5u, 6u, 13u}) {
           for (const Target target : fast_targets()) {
             INFO(encoding_info(c.encoding).name << " " << scale_type_name(c.scales) << " cols " << cols
                                                 << " tokens " << n_tokens << " " << target_name(target));
@@ -93,12 +100,9 @@ TEST_CASE("a batch of tokens gives the bits of single tokens, a range of rows th
     const std::vector<float> all = run_q8(table, w, x, 9);
     std::vector<float> single(all.size());
     for (std::uint64_t t = 0; t < 9; ++t) {
-      kernels::QuantizedActs one = x.quantized();
-      one.quants += t * x.blocks * 32;
-      one.scales += t * x.blocks;
-      one.sums += t * x.blocks;
       for (const auto& [begin, end] : {std::pair{0, 5}, std::pair{5, 6}, std::pair{6, 37}}) {
-        table.matmul_q8[kernels::kQ8_0](w.matrix(), one, 1, begin, end, single.data() + t * 37, 37);
+        table.matmul_q8[kernels::kQ8_0](w.matrix(), x.token(t), 1, begin, end, single.data() + t * 37, 37,
+                                        panel_scratch(608));
       }
     }
     CHECK(same_bits(all, single));

@@ -10,6 +10,7 @@ TestMatrix::TestMatrix(Random& random, Encoding encoding, ScaleType scale_type, 
   data.resize(1 + rows * view.row_bytes());
   scale_bytes.resize(1 + rows * view.row_scale_bytes());
   const auto put = [](std::byte* to, auto value) { std::memcpy(to, &value, sizeof value); };
+  const EncodingInfo& info = encoding_info(encoding);
   std::byte* out = data.data() + 1;
   for (std::uint64_t i = 0; i < rows * cols; ++i) {
     const float value = extreme ? (random.bits() & 1 ? 3e38f : -3e38f) : random.uniform();
@@ -22,18 +23,17 @@ TestMatrix::TestMatrix(Random& random, Encoding encoding, ScaleType scale_type, 
         put(out + 2 * i, static_cast<std::uint16_t>(bits >> 16));
         break;
       }
-      case Encoding::q8_0:
-        put(out + i, static_cast<std::int8_t>(extreme ? (random.bits() & 1 ? 127 : -127)
-                                                      : int(random.bits() % 255) - 127));
-        break;
-      case Encoding::q4_0:
-        if (i % 2 == 0)
+      default:  // 4 bits: any byte is two quants; 8 bits: all but -128
+        if (info.block_bytes == info.block_weights) {
+          put(out + i, static_cast<std::int8_t>(extreme ? (random.bits() & 1 ? 127 : -127)
+                                                        : int(random.bits() % 255) - 127));
+        } else if (i % 2 == 0) {
           put(out + i / 2,
               static_cast<std::uint8_t>(extreme ? (random.bits() & 1 ? 0x00 : 0xff) : random.bits()));
-        break;
+        }
     }
   }
-  const std::uint64_t n_scales = rows * cols / encoding_info(encoding).block_weights;
+  const std::uint64_t n_scales = rows * cols / info.block_weights;
   for (std::uint64_t i = 0; i < n_scales; ++i) {
     const float value = extreme ? 60000.0f : random.uniform() * 0.1f;
     if (scale_type == ScaleType::f32) put(scale_bytes.data() + 1 + 4 * i, value);
@@ -50,4 +50,12 @@ kernels::WeightMatrix TestMatrix::matrix() const {
           .row_bytes = view.row_bytes(),
           .row_scale_bytes = view.row_scale_bytes(),
           .f16_scales = view.scale_type == ScaleType::f16};
+}
+
+unsigned char* panel_scratch(std::uint64_t cols) {
+  static std::vector<unsigned char> memory;
+  constexpr std::uint64_t kAlignment = 64;
+  memory.assign(kernels::panel_bytes(cols) + kAlignment, 0xa5);
+  const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
+  return memory.data() + (kAlignment - address % kAlignment) % kAlignment;
 }

@@ -37,6 +37,9 @@ struct TestMatrix {
   std::vector<std::byte> scale_bytes;
 };
 
+/// Scratch for a product of so many columns; the next call takes it again.
+unsigned char* panel_scratch(std::uint64_t cols);
+
 /// The targets that this machine runs, scalar left out.
 inline std::vector<ml::Target> fast_targets() {
   std::vector<ml::Target> targets = ml::available_targets();

@@ -289,6 +289,28 @@ TEST_CASE("merges as texts and as pairs are the same rules", "[tokenizer][conver
   CHECK_FALSE(load(document.dump()));
 }
 
+TEST_CASE("of equal added tokens the first counts, one without text is skipped", "[tokenizer][convert]") {
+  json document = source("l3_bos");
+  const auto plain = load(document.dump());
+  REQUIRE(plain);
+  json again = document["added_tokens"][0];
+  document["added_tokens"].push_back(again);
+  again["content"] = "";
+  document["added_tokens"].push_back(again);
+  const auto loaded = load(document.dump());
+  REQUIRE(loaded);
+  CHECK(*ml::write_mlt(loaded->contents) == *ml::write_mlt(plain->contents));
+}
+
+TEST_CASE("a normalized special token behind a prefix is refused", "[tokenizer][convert]") {
+  const std::string path = corpus_path("tokenizers/real/openllama/tokenizer.json");
+  if (path.empty()) return;
+  const auto packed = ml::pack_tokenizer(path);
+  REQUIRE_FALSE(packed);
+  CHECK(packed.error().status == ml::Status::unsupported);
+  CHECK(packed.error().message.find("added_tokens[0].normalized") != std::string::npos);
+}
+
 TEST_CASE("broken JSON is one clear line", "[tokenizer][convert]") {
   const std::string deep(100000, '[');
   for (const std::string& text :

@@ -22,7 +22,9 @@ void check_line(const ml::Tokenizer& tokenizer, const nlohmann::json& line, bool
   const auto text = line["text"].get<std::string>();
   const auto ids = line["ids_no_special"].get<Ids>();
   INFO(line.dump());
-  CHECK(tokenizer.encode(text, {.bos = false}) == ids);
+  for (const ml::Target target : ml::available_targets()) {
+    CHECK(tokenizer.encode(text, {.bos = false, .target = target}) == ids);
+  }
   CHECK(tokenizer.encode(text) == line["ids_with_special"].get<Ids>());
   if (!decodes_alike) return;
   const auto decoded = line["decoded"].get<std::string>();

@@ -64,6 +64,52 @@ TEST_CASE("texts that other tokenizers got wrong", "[tokenizer]") {
   check_corpus("deepseek_v3", {{"a \U0001FAE8", {67, 7351, 107, 104}}});
 }
 
+TEST_CASE("text goes through ids and back as it was", "[tokenizer]") {
+  for (const char* name : {"sp_legacy", "gpt2", "l3_bos"}) {
+    const ml::Tokenizer tokenizer = shipped(name);
+    for (const std::string text : {"! ! !", " a , b .", "do n't", "  two", "\n\n", "x\u00A0y", "tab\there"}) {
+      INFO(name << ": " << text);
+      const Ids ids = tokenizer.encode(text, {.bos = false});
+      CHECK(tokenizer.decode(ids) == text);
+      CHECK(tokenizer.encode(tokenizer.decode(ids), {.bos = false}) == ids);
+    }
+  }
+}
+
+TEST_CASE("a byte token's name is ordinary text", "[tokenizer]") {
+  const ml::Tokenizer tokenizer = shipped("sp_legacy");
+  const Ids newline = tokenizer.encode("\n", {.bos = false});
+  REQUIRE(newline.size() == 2);  // the prefix and the byte
+  CHECK(tokenizer.attr(newline[1]) == ml::TokenAttr::byte);
+  for (const std::uint32_t id : tokenizer.encode("<0x0A>", {.bos = false})) CHECK(id != newline[1]);
+}
+
+TEST_CASE("a long s ends a contraction where case does not matter", "[tokenizer]") {
+  // it's, written with U+017F: the same pieces as with s, so the letters behind it stand alone.
+  const ml::Tokenizer llama3 = shipped("l3_bos");
+  Ids parts = llama3.encode("it", {.bos = false});
+  for (const char* rest : {"'\u017f", "x"}) {
+    for (const std::uint32_t id : llama3.encode(rest, {.bos = false})) parts.push_back(id);
+  }
+  CHECK(llama3.encode("it'\u017fx", {.bos = false}) == parts);
+}
+
+TEST_CASE("a character is shown when all of it is there", "[tokenizer]") {
+  const ml::Tokenizer tokenizer = shipped("sp_legacy");
+  const Ids ids = tokenizer.encode("\uAE70!", {.bos = false});  // no token: three bytes
+  ml::StreamDecoder stream(tokenizer);
+  std::string shown;
+  std::size_t n_shown = 0;
+  for (const std::uint32_t id : ids) {
+    const std::string piece = stream.push({&id, 1});
+    CHECK((piece.empty() || piece == "\uAE70!"));
+    n_shown += !piece.empty();
+    shown += piece;
+  }
+  CHECK(shown + stream.finish() == "\uAE70!");
+  CHECK(n_shown == 1);
+}
+
 TEST_CASE("bytes without a token vanish", "[tokenizer]") {
   const ml::Tokenizer smollm = shipped("smollm");
   CHECK(smollm.encode("x\x04y") == Ids{104, 105});

@@ -3,6 +3,9 @@
 #include <ml/export.hpp>
 #include <ml/status.hpp>
 
+#include <cstddef>
+#include <memory>
+#include <span>
 #include <string>
 
 namespace ml {
@@ -13,5 +16,28 @@ namespace ml {
 /// @error io    cannot open or read; os_errno says why
 /// @error nomem
 ML_API Result<std::string> read_text(const std::string& path);
+
+/// Reads a file, pipe or device from its beginning to its end, a part at a time.
+class ML_API InputStream {
+ public:
+  /// @param path  "-" is standard input
+  /// @error io    cannot open (a missing file, no permission)
+  static Result<InputStream> open(const std::string& path);
+
+  InputStream(InputStream&&) noexcept;
+  InputStream& operator=(InputStream&&) noexcept;
+  ~InputStream();
+
+  /// Waits for bytes, at most buffer.size() of them.
+  ///
+  /// @return    the number of bytes that were written to `buffer`; 0 at the end
+  /// @error io  cannot read (a folder); os_errno says why
+  Result<std::size_t> read(std::span<char> buffer);
+
+ private:
+  struct Impl;
+  explicit InputStream(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace ml

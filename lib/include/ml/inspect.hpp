@@ -39,9 +39,14 @@ struct InfoArray {
   std::uint64_t scale_offset = 0;  ///< of `scales`, where there are any
   std::span<const std::byte> data = {};
   std::span<const std::byte> scales = {};
+  std::vector<std::span<const std::byte>> more = {};  ///< what else its encoding stores: biases, seeds
   std::optional<TensorView> view = {};  ///< set where the elements are weights that decode_row reads
 
-  std::uint64_t n_bytes() const { return data.size() + scales.size(); }
+  std::uint64_t n_bytes() const {
+    std::uint64_t sum = data.size() + scales.size();
+    for (const auto& part : more) sum += part.size();
+    return sum;
+  }
 };
 
 struct InfoFile {
@@ -59,6 +64,7 @@ struct FileReport {
   std::vector<InfoFile> files = {};    ///< the file, or those of a folder that belong to the model
   std::string note = {};               ///< why `desc` is not set for a sound file that is a model, or empty
   std::vector<Error> defects = {};     ///< all that a check found
+  std::vector<Error> warnings = {};    ///< entries that readers pass over
   std::vector<Model::Storage> storage = {};  ///< keeps the views alive
 
   ML_API std::uint64_t n_bytes() const;  ///< of all files

@@ -152,6 +152,8 @@ ML_API bool is_matrix(Role role);
 struct OpenOptions {
   /// Skips the pass over all Q8_0 quants (no byte may be -128). Only for files that were checked before.
   bool trust = false;
+  /// What Model::warnings() would tell is an error.
+  bool strict = false;
 };
 
 /// An open model: its meaning, its tensors, and the memory they lie in.
@@ -181,6 +183,10 @@ class ML_API Model {
   /// @return the tensor, or null when the model has none
   const Tensor* find(Role role, std::uint32_t layer = kNoLayer) const;
 
+  /// What the reader passed over: entries of a model folder that belong to no tensor.
+  std::span<const Error> warnings() const { return warnings_; }
+  void add_warning(Error warning) { warnings_.push_back(std::move(warning)); }
+
   /// Bytes of all tensors as stored.
   std::uint64_t n_bytes() const;
   /// Weights of all tensors.
@@ -190,6 +196,7 @@ class ML_API Model {
   ModelDesc desc_;
   std::vector<Tensor> tensors_;
   std::vector<Storage> storage_;
+  std::vector<Error> warnings_;
   std::vector<std::uint32_t> index_;  // role, or (layer + 1) * kRoles + role -> tensor + 1
 };
 

@@ -13,6 +13,8 @@
 
 namespace ml {
 
+class ImatrixCollector;
+
 /// What quantized matrices are multiplied with: activations quantized to Q8_0 blocks, or float32.
 enum class Activations : std::uint8_t { q8, f32 };
 enum class KvType : std::uint8_t { f32, f16, q8 };
@@ -24,6 +26,8 @@ struct SessionOptions {
   KvType kv = KvType::f16;
   unsigned threads = 0;  ///< 0: available_threads(); never changes a bit of the result
   Target target = Target::best;
+  ImatrixCollector* imatrix =
+      nullptr;  ///< gets the squares of every input; made for the model, outlives the session
 };
 
 /// Receives the logits of one position: vocab floats, valid during the call. Positions come in order.

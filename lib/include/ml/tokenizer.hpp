@@ -2,6 +2,7 @@
 
 #include <ml/export.hpp>
 #include <ml/status.hpp>
+#include <ml/target.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -47,6 +48,7 @@ ML_API std::vector<std::string> tokenizer_flag_names(std::uint32_t flags);
 struct EncodeOptions {
   std::optional<bool> bos = {};  ///< prepend BOS; unset: as the file's flag says
   bool added = true;             ///< match added tokens in the text; false: they are plain text
+  Target target = Target::best;  ///< instruction set to use; the ids never depend on it
 };
 
 struct TokenizerImpl;
@@ -56,19 +58,24 @@ class ML_API Tokenizer {
  public:
   /// Opens a tokenizer and checks all of it.
   ///
-  /// @param path   a .mlt file, a tokenizer.json, or a folder that holds one; "-" reads standard input
+  /// @param path   a .mlt file, a .mog that holds one, a tokenizer.json, or a folder that holds one; "-"
+  /// reads standard input
   /// @error io           cannot open or read
   /// @error format       bytes break the format; offset is the first wrong byte
   /// @error unsupported  a tokenizer.json with a feature that .mlt cannot say; the message names its JSON
   /// path
   static Result<Tokenizer> open(const std::string& path);
 
-  /// The same from the bytes of a .mlt or a tokenizer.json (whose BOS and EOS then come from itself alone).
-  /// The bytes may go afterwards.
+  /// The same from the bytes of a .mlt, a .mog or a tokenizer.json (whose BOS and EOS then come from itself
+  /// alone). The bytes may go afterwards.
   static Result<Tokenizer> from_bytes(std::span<const std::byte> bytes);
 
   /// Ids of one text. Bytes that are not UTF-8 count as U+FFFD, one for each maximal invalid part.
   std::vector<std::uint32_t> encode(std::string_view text, const EncodeOptions& options = {}) const;
+
+  /// The same, appended to `ids`.
+  void encode_to(std::vector<std::uint32_t>& ids, std::string_view text,
+                 const EncodeOptions& options = {}) const;
 
   /// Text of ids, as the tokenizer's own decoder gives it. Ids past the vocabulary give nothing.
   std::string decode(std::span<const std::uint32_t> ids) const;

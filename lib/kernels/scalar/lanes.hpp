@@ -178,37 +178,107 @@ inline Floats load_high_nibbles(const unsigned char* p) {
   return map([&](auto i) { return static_cast<float>((p[i] >> 4) - 8); });
 }
 
-// Sixteen blocks of Q8_0 or Q4_0 weights, and their exact integer dots with sixteen blocks of activations.
-struct BlocksQ8 {
-  static constexpr std::uint64_t kBytes = 32;
-  const unsigned char* bytes;
-
-  static BlocksQ8 load(const unsigned char* p) { return {p}; }
-  Ints dot(const std::int8_t* x, const std::int32_t*) const {
-    Ints sums = set1(0);
-    for (std::uint64_t b = 0; b < kLanes; ++b) {
-      for (std::uint64_t j = 0; j < 32; ++j)
-        sums.lane[b] += static_cast<std::int8_t>(bytes[32 * b + j]) * x[32 * b + j];
-    }
-    return sums;
-  }
+// Bytes in quads: lane i holds bytes 4 i .. 4 i + 3.
+struct Bytes {
+  unsigned char byte[4 * kLanes];
 };
-struct BlocksQ4 {
-  static constexpr std::uint64_t kBytes = 16;
-  const unsigned char* bytes;
 
-  static BlocksQ4 load(const unsigned char* p) { return {p}; }
-  Ints dot(const std::int8_t* x, const std::int32_t*) const {
-    Ints sums = set1(0);
-    for (std::uint64_t b = 0; b < kLanes; ++b) {
-      for (std::uint64_t j = 0; j < 16; ++j) {
-        const int packed = bytes[16 * b + j];
-        sums.lane[b] += ((packed & 15) - 8) * x[32 * b + j] + ((packed >> 4) - 8) * x[32 * b + j + 16];
-      }
-    }
-    return sums;
+template <class Op>
+inline Bytes map_bytes(Op op) {
+  Bytes result;
+  for (std::uint64_t i = 0; i < 4 * kLanes; ++i) result.byte[i] = static_cast<unsigned char>(op(i));
+  return result;
+}
+
+inline Bytes load_quads(const void* p) {
+  Bytes a;
+  std::memcpy(a.byte, p, sizeof a.byte);
+  return a;
+}
+// The first n bytes, n <= 64, and zeros.
+inline Bytes load_quads_n(const void* p, std::uint64_t n) {
+  Bytes a{};
+  std::memcpy(a.byte, p, n);
+  return a;
+}
+inline void store_quads(void* p, Bytes a) { std::memcpy(p, a.byte, sizeof a.byte); }
+inline Bytes broadcast_quad(const void* p) {
+  const auto* quad = static_cast<const unsigned char*>(p);
+  return map_bytes([&](auto i) { return quad[i % 4]; });
+}
+inline Bytes low_nibbles(Bytes a) {
+  return map_bytes([&](auto i) { return a.byte[i] & 15; });
+}
+inline Bytes high_nibbles(Bytes a) {
+  return map_bytes([&](auto i) { return a.byte[i] >> 4; });
+}
+// Two Q8 block pairs -> their first halves, their second halves.
+inline void split_halves(Bytes a, Bytes b, Bytes& first, Bytes& second) {
+  const auto half = [&](std::uint64_t offset) {
+    return map_bytes([&](auto i) { return (i < 32 ? a : b).byte[i / 16 % 2 * 32 + offset + i % 16]; });
+  };
+  first = half(0);
+  second = half(16);
+}
+// Column k of sixteen rows of 16 bytes, in quads: quad i of columns[k] is bytes 4 k .. 4 k + 3 of row i.
+inline void load_columns(const unsigned char* const* rows, std::uint64_t offset, Bytes* columns) {
+  for (std::uint64_t k = 0; k < 4; ++k) {
+    columns[k] = map_bytes([&](auto i) { return rows[i / 4][offset + 4 * k + i % 4]; });
   }
-};
+}
+inline Floats quads_to_floats(Bytes a) {
+  Floats x;
+  std::memcpy(x.lane, a.byte, sizeof x.lane);
+  return x;
+}
+// The IEEE halves in the low or the high two bytes of each quad.
+inline Floats halves(Bytes a, std::uint64_t offset) {
+  return map([&](auto i) {
+    std::uint16_t half;
+    std::memcpy(&half, a.byte + 4 * i + offset, sizeof half);
+    return f16_to_f32(half);
+  });
+}
+inline Floats low_halves(Bytes a) { return halves(a, 0); }
+inline Floats high_halves(Bytes a) { return halves(a, 2); }
+
+// kN values with partial sums, 16 / kN of each of kN blocks -> sixteen block sums.
+template <std::uint64_t kPartials>
+inline Ints reduce_blocks(const Ints* p) {
+  Ints sums = set1(0);
+  for (std::uint64_t i = 0; i < kLanes * kPartials; ++i) {
+    sums.lane[i / kPartials] += p[i / kLanes].lane[i % kLanes];
+  }
+  return sums;
+}
+inline Ints reduce_eights(const Ints* p) { return reduce_blocks<8>(p); }
+inline Ints reduce_fours(const Ints* p) { return reduce_blocks<4>(p); }
+
+// acc + the exact dot of each quad of unsigned weights with one of signed activations.
+inline Ints dot_unsigned(Bytes weights, Bytes x, Ints acc) {
+  for (std::uint64_t i = 0; i < 4 * kLanes; ++i) {
+    acc.lane[i / 4] += weights.byte[i] * static_cast<std::int8_t>(x.byte[i]);
+  }
+  return acc;
+}
+// The same for signed weights, multiplied as they are.
+inline constexpr bool kBiased = false;
+inline Bytes prepare_signed(Bytes weights) { return weights; }
+inline Ints dot_signed(Bytes prepared, Bytes x, Ints acc) {
+  for (std::uint64_t i = 0; i < 4 * kLanes; ++i) {
+    acc.lane[i / 4] += static_cast<std::int8_t>(prepared.byte[i]) * static_cast<std::int8_t>(x.byte[i]);
+  }
+  return acc;
+}
+
+// Tile of a panel product: groups of sixteen rows times tokens.
+inline constexpr int kTileGroups = 1, kTileTokens = 3;
+
+// Rows of float weights that a tile of four tokens takes.
+inline constexpr int kFloatRows = 1;
+
+// Tiles of attention: groups of sixteen keys, groups of sixteen dimensions, each times four queries.
+inline constexpr int kKeyGroups = 1, kDimGroups = 1;
 
 }  // namespace
 }  // namespace ml::kernels

@@ -149,58 +149,141 @@ inline Floats load_high_nibbles(const unsigned char* p) {
   return bytes_to_floats(_mm_sub_epi8(nibbles, _mm_set1_epi8(8)));
 }
 
+// Bytes in quads: lane i holds bytes 4 i .. 4 i + 3.
+struct Bytes {
+  __m256i low, high;
+};
+
+inline Bytes load_quads(const void* p) {
+  const auto* from = static_cast<const __m256i*>(p);
+  return {_mm256_loadu_si256(from), _mm256_loadu_si256(from + 1)};
+}
+// The first n bytes, n <= 64, and zeros.
+inline Bytes load_quads_n(const void* p, std::uint64_t n) {
+  if (n == sizeof(Bytes)) return load_quads(p);
+  unsigned char bytes[sizeof(Bytes)] = {};
+  std::memcpy(bytes, p, n);
+  return load_quads(bytes);
+}
+inline void store_quads(void* p, Bytes a) {
+  _mm256_storeu_si256(static_cast<__m256i*>(p), a.low);
+  _mm256_storeu_si256(static_cast<__m256i*>(p) + 1, a.high);
+}
+inline Bytes broadcast_quad(const void* p) {
+  std::int32_t quad;
+  std::memcpy(&quad, p, sizeof quad);
+  return {_mm256_set1_epi32(quad), _mm256_set1_epi32(quad)};
+}
+inline __m256i low_nibbles(__m256i a) { return _mm256_and_si256(a, _mm256_set1_epi8(15)); }
+inline Bytes low_nibbles(Bytes a) { return {low_nibbles(a.low), low_nibbles(a.high)}; }
+inline Bytes high_nibbles(Bytes a) {
+  return {low_nibbles(_mm256_srli_epi16(a.low, 4)), low_nibbles(_mm256_srli_epi16(a.high, 4))};
+}
+// Two Q8 block pairs -> their first halves, their second halves.
+inline void split_halves(Bytes a, Bytes b, Bytes& first, Bytes& second) {
+  first = {_mm256_permute2x128_si256(a.low, a.high, 0x20), _mm256_permute2x128_si256(b.low, b.high, 0x20)};
+  second = {_mm256_permute2x128_si256(a.low, a.high, 0x31), _mm256_permute2x128_si256(b.low, b.high, 0x31)};
+}
+// Column k of sixteen rows of 16 bytes, in quads: quad i of columns[k] is bytes 4 k .. 4 k + 3 of row i.
+inline void load_columns(const unsigned char* const* rows, std::uint64_t offset, Bytes* columns) {
+  for (int half = 0; half < 2; ++half) {
+    const unsigned char* const* first = rows + 8 * half;
+    __m256i r[4];
+    for (int i = 0; i < 4; ++i) {
+      r[i] = _mm256_inserti128_si256(_mm256_castsi128_si256(load_bytes(first[i] + offset)),
+                                     load_bytes(first[i + 4] + offset), 1);
+    }
+    const __m256i a = _mm256_unpacklo_epi32(r[0], r[1]);
+    const __m256i b = _mm256_unpacklo_epi32(r[2], r[3]);
+    const __m256i c = _mm256_unpackhi_epi32(r[0], r[1]);
+    const __m256i d = _mm256_unpackhi_epi32(r[2], r[3]);
+    const __m256i quads[4] = {_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b),
+                              _mm256_unpacklo_epi64(c, d), _mm256_unpackhi_epi64(c, d)};
+    for (int k = 0; k < 4; ++k) (half == 0 ? columns[k].low : columns[k].high) = quads[k];
+  }
+}
+inline Floats quads_to_floats(Bytes a) { return {_mm256_castsi256_ps(a.low), _mm256_castsi256_ps(a.high)}; }
+// The IEEE halves in the low or the high two bytes of each quad.
+inline __m256 words_to_floats(__m256i words) {
+  const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(words, words), 0xd8);
+  return _mm256_cvtph_ps(_mm256_castsi256_si128(packed));
+}
+inline Floats low_halves(Bytes a) {
+  const __m256i mask = _mm256_set1_epi32(0xffff);
+  return {words_to_floats(_mm256_and_si256(a.low, mask)), words_to_floats(_mm256_and_si256(a.high, mask))};
+}
+inline Floats high_halves(Bytes a) {
+  return {words_to_floats(_mm256_srli_epi32(a.low, 16)), words_to_floats(_mm256_srli_epi32(a.high, 16))};
+}
+
+inline __m256i add_pairs32(__m256i a, __m256i b) {
+  return _mm256_add_epi32(_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
+}
+inline __m256i add_pairs64(__m256i a, __m256i b) {
+  return _mm256_add_epi32(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
+}
 // Eight registers of eight partial sums, one a block -> one register of eight block sums.
-inline __m256i reduce_eight(const __m256i* p) {
-  const auto pair32 = [](__m256i a, __m256i b) {
-    return _mm256_add_epi32(_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
-  };
-  const auto pair64 = [](__m256i a, __m256i b) {
-    return _mm256_add_epi32(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
-  };
-  const __m256i low = pair64(pair32(p[0], p[1]), pair32(p[2], p[3]));
-  const __m256i high = pair64(pair32(p[4], p[5]), pair32(p[6], p[7]));
+inline __m256i reduce_eight(const Ints* p) {
+  const __m256i low = add_pairs64(add_pairs32(p[0].low, p[0].high), add_pairs32(p[1].low, p[1].high));
+  const __m256i high = add_pairs64(add_pairs32(p[2].low, p[2].high), add_pairs32(p[3].low, p[3].high));
   return _mm256_add_epi32(_mm256_permute2x128_si256(low, high, 0x20),
                           _mm256_permute2x128_si256(low, high, 0x31));
 }
+// Eight values, each with eight partial sums of block 2i and eight of block 2i + 1 -> sixteen block sums.
+inline Ints reduce_eights(const Ints* p) { return {reduce_eight(p), reduce_eight(p + 4)}; }
+// Four values, each with four partial sums of blocks 4i .. 4i + 3 -> sixteen block sums.
+inline Ints reduce_fours(const Ints* p) {
+  const auto reduce_two = [](Ints a, Ints b) {
+    const __m256i sums = add_pairs64(add_pairs32(a.low, a.high), add_pairs32(b.low, b.high));
+    // Blocks 0 2 4 6, 1 3 5 7 into order.
+    return _mm256_permutevar8x32_epi32(sums, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+  };
+  return {reduce_two(p[0], p[1]), reduce_two(p[2], p[3])};
+}
 
-inline __m256i load_block(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
+#if defined(__AVXVNNI__)
+inline __m256i dot_unsigned(__m256i weights, __m256i x, __m256i acc) {
+  return _mm256_dpbusd_avx_epi32(acc, weights, x);
+}
+// Signed weights are multiplied as weight + 128, unsigned; sums start with what that adds too much, the
+// activations' offsets.
+inline constexpr bool kBiased = true;
+inline Bytes prepare_signed(Bytes weights) {
+  const __m256i flip = _mm256_set1_epi8(static_cast<char>(0x80));
+  return {_mm256_xor_si256(weights.low, flip), _mm256_xor_si256(weights.high, flip)};
+}
+inline __m256i dot_signed(__m256i prepared, __m256i x, __m256i acc) { return dot_unsigned(prepared, x, acc); }
+#else
+// Weights of at most 15: two products of at most 15 * 127 fit maddubs' words.
+inline __m256i dot_unsigned(__m256i weights, __m256i x, __m256i acc) {
+  const __m256i pairs = _mm256_maddubs_epi16(weights, x);
+  return _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+// |w| * (x with w's sign) fits maddubs: two products of at most 127 * 127 each.
+inline constexpr bool kBiased = false;
+inline Bytes prepare_signed(Bytes weights) { return weights; }
+inline __m256i dot_signed(__m256i weights, __m256i x, __m256i acc) {
+  return dot_unsigned(_mm256_abs_epi8(weights), _mm256_sign_epi8(x, weights), acc);
+}
+#endif
 
-struct BlocksQ8 {
-  static constexpr std::uint64_t kBytes = 32;
-  const unsigned char* bytes;
+// acc + the exact dot of each quad of unsigned weights (at most 15 without VNNI) with one of signed
+// activations.
+inline Ints dot_unsigned(Bytes weights, Bytes x, Ints acc) {
+  return {dot_unsigned(weights.low, x.low, acc.low), dot_unsigned(weights.high, x.high, acc.high)};
+}
+inline Ints dot_signed(Bytes prepared, Bytes x, Ints acc) {
+  return {dot_signed(prepared.low, x.low, acc.low), dot_signed(prepared.high, x.high, acc.high)};
+}
 
-  static BlocksQ8 load(const unsigned char* p) { return {p}; }
-  // |x| * (w with x's sign) fits maddubs: two products of at most 127 * 127 each.
-  Ints dot(const std::int8_t* x, const std::int32_t*) const {
-    const __m256i ones = _mm256_set1_epi16(1);
-    __m256i p[16];
-    for (int b = 0; b < 16; ++b) {
-      const __m256i acts = load_block(x + 32 * b);
-      const __m256i weights = _mm256_sign_epi8(load_block(bytes + 32 * b), acts);
-      p[b] = _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_abs_epi8(acts), weights), ones);
-    }
-    return {reduce_eight(p), reduce_eight(p + 8)};
-  }
-};
-struct BlocksQ4 {
-  static constexpr std::uint64_t kBytes = 16;
-  const unsigned char* bytes;
+// Tile of a panel product: groups of sixteen rows times tokens, in 16 registers.
+inline constexpr int kTileGroups = 1, kTileTokens = 3;
 
-  static BlocksQ4 load(const unsigned char* p) { return {p}; }
-  // Nibbles are used unsigned, 0 .. 15; the -8 of each comes off through the block sums of the activations.
-  Ints dot(const std::int8_t* x, const std::int32_t* sums) const {
-    const __m256i ones = _mm256_set1_epi16(1);
-    __m256i p[16];
-    for (int b = 0; b < 16; ++b) {
-      const __m128i packed = load_bytes(bytes + 16 * b);
-      const __m256i both =
-          _mm256_inserti128_si256(_mm256_castsi128_si256(packed), _mm_srli_epi16(packed, 4), 1);
-      const __m256i nibbles = _mm256_and_si256(both, _mm256_set1_epi8(15));
-      p[b] = _mm256_madd_epi16(_mm256_maddubs_epi16(nibbles, load_block(x + 32 * b)), ones);
-    }
-    return sub({reduce_eight(p), reduce_eight(p + 8)}, shift_left<3>(kernels::load(sums)));
-  }
-};
+// Rows of float weights that a tile of four tokens takes.
+inline constexpr int kFloatRows = 1;
+
+// Tiles of attention: groups of sixteen keys, groups of sixteen dimensions, each times four queries.
+inline constexpr int kKeyGroups = 1, kDimGroups = 1;
 
 }  // namespace
 }  // namespace ml::kernels

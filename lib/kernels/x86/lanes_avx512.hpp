@@ -103,68 +103,98 @@ inline Floats load_high_nibbles(const unsigned char* p) {
   return to_floats({_mm512_cvtepi8_epi32(_mm_sub_epi8(nibbles, _mm_set1_epi8(8)))});
 }
 
+// Bytes in quads: lane i holds bytes 4 i .. 4 i + 3.
+struct Bytes {
+  __m512i v;
+};
+
+inline Bytes load_quads(const void* p) { return {_mm512_loadu_si512(p)}; }
+// The first n bytes, n <= 64, and zeros.
+inline Bytes load_quads_n(const void* p, std::uint64_t n) {
+  return {_mm512_maskz_loadu_epi8(n == 0 ? 0 : ~0ull >> (64 - n), p)};
+}
+inline void store_quads(void* p, Bytes a) { _mm512_storeu_si512(p, a.v); }
+inline Bytes broadcast_quad(const void* p) {
+  std::int32_t quad;
+  __builtin_memcpy(&quad, p, sizeof quad);
+  return {_mm512_set1_epi32(quad)};
+}
+inline Bytes low_nibbles(Bytes a) { return {_mm512_and_si512(a.v, _mm512_set1_epi8(15))}; }
+inline Bytes high_nibbles(Bytes a) { return low_nibbles({_mm512_srli_epi16(a.v, 4)}); }
+// Two Q8 block pairs -> their first halves, their second halves.
+inline void split_halves(Bytes a, Bytes b, Bytes& first, Bytes& second) {
+  first.v = _mm512_permutex2var_epi64(a.v, _mm512_setr_epi64(0, 1, 4, 5, 8, 9, 12, 13), b.v);
+  second.v = _mm512_permutex2var_epi64(a.v, _mm512_setr_epi64(2, 3, 6, 7, 10, 11, 14, 15), b.v);
+}
+// Column k of sixteen rows of 16 bytes, in quads: quad i of columns[k] is bytes 4 k .. 4 k + 3 of row i.
+inline void load_columns(const unsigned char* const* rows, std::uint64_t offset, Bytes* columns) {
+  __m512i r[4];
+  for (int i = 0; i < 4; ++i) {
+    r[i] = _mm512_castsi128_si512(load_bytes(rows[i] + offset));
+    r[i] = _mm512_inserti32x4(r[i], load_bytes(rows[i + 4] + offset), 1);
+    r[i] = _mm512_inserti32x4(r[i], load_bytes(rows[i + 8] + offset), 2);
+    r[i] = _mm512_inserti32x4(r[i], load_bytes(rows[i + 12] + offset), 3);
+  }
+  const __m512i a = _mm512_unpacklo_epi32(r[0], r[1]);
+  const __m512i b = _mm512_unpacklo_epi32(r[2], r[3]);
+  const __m512i c = _mm512_unpackhi_epi32(r[0], r[1]);
+  const __m512i d = _mm512_unpackhi_epi32(r[2], r[3]);
+  columns[0].v = _mm512_unpacklo_epi64(a, b);
+  columns[1].v = _mm512_unpackhi_epi64(a, b);
+  columns[2].v = _mm512_unpacklo_epi64(c, d);
+  columns[3].v = _mm512_unpackhi_epi64(c, d);
+}
+inline Floats quads_to_floats(Bytes a) { return {_mm512_castsi512_ps(a.v)}; }
+// The IEEE halves in the low or the high two bytes of each quad.
+inline Floats low_halves(Bytes a) { return {_mm512_cvtph_ps(_mm512_cvtepi32_epi16(a.v))}; }
+inline Floats high_halves(Bytes a) {
+  return {_mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(a.v, 16)))};
+}
+
+inline __m512i add_pairs32(__m512i a, __m512i b) {
+  return _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+}
+inline __m512i add_pairs64(__m512i a, __m512i b) {
+  return _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+}
 // Eight registers, each with eight partial sums of block 2i and eight of block 2i + 1 -> sixteen block sums.
-inline __m512i reduce_sixteen(const __m512i* p) {
-  const auto pair32 = [](__m512i a, __m512i b) {
-    return _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
-  };
-  const auto pair64 = [](__m512i a, __m512i b) {
-    return _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
-  };
-  const __m512i low = pair64(pair32(p[0], p[1]), pair32(p[2], p[3]));
-  const __m512i high = pair64(pair32(p[4], p[5]), pair32(p[6], p[7]));
+inline Ints reduce_eights(const Ints* p) {
+  const __m512i low = add_pairs64(add_pairs32(p[0].v, p[1].v), add_pairs32(p[2].v, p[3].v));
+  const __m512i high = add_pairs64(add_pairs32(p[4].v, p[5].v), add_pairs32(p[6].v, p[7].v));
   const __m512i sums =
       _mm512_add_epi32(_mm512_shuffle_i32x4(low, high, 0x88), _mm512_shuffle_i32x4(low, high, 0xdd));
   // Blocks 0 2 4 6, 1 3 5 7, 8 10 12 14, 9 11 13 15 into order.
-  return _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15),
-                                  sums);
+  return {_mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15),
+                                   sums)};
+}
+// Four registers, each with four partial sums of blocks 4i .. 4i + 3 -> sixteen block sums.
+inline Ints reduce_fours(const Ints* p) {
+  const __m512i sums = add_pairs64(add_pairs32(p[0].v, p[1].v), add_pairs32(p[2].v, p[3].v));
+  return {_mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
+                                   sums)};
 }
 
-struct BlocksQ8 {
-  static constexpr std::uint64_t kBytes = 32;
-  __m512i weights[8];  // plus 128, so unsigned
+// acc + the exact dot of each quad of unsigned weights with one of signed activations.
+inline Ints dot_unsigned(Bytes weights, Bytes x, Ints acc) {
+  return {_mm512_dpbusd_epi32(acc.v, weights.v, x.v)};
+}
 
-  static BlocksQ8 load(const unsigned char* p) {
-    BlocksQ8 blocks;
-    const __m512i flip = _mm512_set1_epi8(static_cast<char>(0x80));
-    for (int i = 0; i < 8; ++i) blocks.weights[i] = _mm512_xor_si512(_mm512_loadu_si512(p + 64 * i), flip);
-    return blocks;
-  }
-  // The 128 of each weight comes off through the block sums of the activations.
-  Ints dot(const std::int8_t* x, const std::int32_t* sums) const {
-    __m512i p[8];
-    for (int i = 0; i < 8; ++i) {
-      p[i] = _mm512_dpbusd_epi32(_mm512_setzero_si512(), weights[i], _mm512_loadu_si512(x + 64 * i));
-    }
-    return sub({reduce_sixteen(p)}, shift_left<7>(kernels::load(sums)));
-  }
-};
-struct BlocksQ4 {
-  static constexpr std::uint64_t kBytes = 16;
-  __m512i weights[8];  // nibbles 0 .. 15 in the order of the elements
+// Signed weights are multiplied as weight + kBias, unsigned; sums start with what that adds too much, the
+// activations' offsets.
+inline constexpr bool kBiased = true;
+inline Bytes prepare_signed(Bytes weights) {
+  return {_mm512_xor_si512(weights.v, _mm512_set1_epi8(static_cast<char>(0x80)))};
+}
+inline Ints dot_signed(Bytes prepared, Bytes x, Ints acc) { return dot_unsigned(prepared, x, acc); }
 
-  static BlocksQ4 load(const unsigned char* p) {
-    BlocksQ4 blocks;
-    const __m512i mask = _mm512_set1_epi8(15);
-    const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
-    const __m512i second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
-    for (int i = 0; i < 4; ++i) {
-      const __m512i packed = _mm512_loadu_si512(p + 64 * i);
-      const __m512i low = _mm512_and_si512(packed, mask);
-      const __m512i high = _mm512_and_si512(_mm512_srli_epi16(packed, 4), mask);
-      blocks.weights[2 * i] = _mm512_permutex2var_epi64(low, first, high);
-      blocks.weights[2 * i + 1] = _mm512_permutex2var_epi64(low, second, high);
-    }
-    return blocks;
-  }
-  Ints dot(const std::int8_t* x, const std::int32_t* sums) const {
-    __m512i p[8];
-    for (int i = 0; i < 8; ++i) {
-      p[i] = _mm512_dpbusd_epi32(_mm512_setzero_si512(), weights[i], _mm512_loadu_si512(x + 64 * i));
-    }
-    return sub({reduce_sixteen(p)}, shift_left<3>(kernels::load(sums)));
-  }
-};
+// Tile of a panel product: groups of sixteen rows times tokens, in 32 registers.
+inline constexpr int kTileGroups = 2, kTileTokens = 6;
+
+// Rows of float weights that a tile of four tokens takes.
+inline constexpr int kFloatRows = 4;
+
+// Tiles of attention: groups of sixteen keys, groups of sixteen dimensions, each times four queries.
+inline constexpr int kKeyGroups = 4, kDimGroups = 4;
 
 }  // namespace
 }  // namespace ml::kernels

@@ -1,0 +1,131 @@
+// Adds importance matrices, and says what is in them.
+
+#include "common/input_files.hpp"
+#include "common/text.hpp"
+#include "common/tool.hpp"
+
+#include <ml/imatrix.hpp>
+#include <ml/output.hpp>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct Arguments {
+  std::vector<std::string> files;
+  std::string output;
+  bool stats = false;
+  bool json = false;
+};
+
+struct Row {
+  std::uint32_t layer;
+  ml::ImatrixInput input;
+};
+
+std::vector<Row> rows_of(const ml::ImatrixShape& shape) {
+  std::vector<Row> rows;
+  for (std::uint32_t layer = 0; layer < shape.n_layers; ++layer) {
+    for (const ml::ImatrixInput input : ml::imatrix_layer_inputs()) rows.push_back({layer, input});
+  }
+  rows.push_back({0, ml::ImatrixInput::classifier});
+  return rows;
+}
+
+std::string stats_text(const ml::Imatrix& imatrix) {
+  using Align = cli::Table::Align;
+  cli::Table table({Align::left, Align::right, Align::right, Align::right, Align::right, Align::right,
+                    Align::right, Align::left});
+  table.add({"INPUT", "CHANNELS", "MEAN", "MAX", "AT", "TOP 1%", "ZERO", "CHANNELS IN ORDER"});
+  for (const Row& row : rows_of(imatrix.shape)) {
+    const ml::ImatrixStats stats = ml::imatrix_stats(imatrix, row.layer, row.input);
+    table.add({ml::imatrix_sums_name(row.layer, row.input),
+               std::to_string(imatrix.shape.n_channels(row.input)), fmt::format("{:.4g}", stats.mean),
+               fmt::format("{:.4g}", stats.max), std::to_string(stats.max_channel),
+               fmt::format("{:.1f}%", 100 * stats.top_share), std::to_string(stats.n_zero),
+               "|" + cli::sparkline(stats.profile) + "|"});
+  }
+  return table.text();
+}
+
+nlohmann::ordered_json to_json(const Arguments& arguments, const ml::Imatrix& imatrix) {
+  const ml::ImatrixShape& shape = imatrix.shape;
+  nlohmann::ordered_json json{{"files", arguments.files},
+                              {"n_layers", shape.n_layers},
+                              {"dim", shape.dim},
+                              {"hidden_dim", shape.hidden_dim},
+                              {"q_dim", shape.q_dim},
+                              {"tokens", imatrix.tokens},
+                              {"classifier_tokens", imatrix.classifier_tokens}};
+  nlohmann::ordered_json inputs = nlohmann::json::array();
+  for (const Row& row : rows_of(shape)) {
+    const ml::ImatrixStats stats = ml::imatrix_stats(imatrix, row.layer, row.input);
+    const bool classifier = row.input == ml::ImatrixInput::classifier;
+    inputs.push_back({{"name", ml::imatrix_sums_name(row.layer, row.input)},
+                      {"layer", classifier ? nlohmann::json() : nlohmann::json(row.layer)},
+                      {"input", ml::imatrix_input_name(row.input)},
+                      {"n_channels", shape.n_channels(row.input)},
+                      {"mean", stats.mean},
+                      {"max", stats.max},
+                      {"max_channel", stats.max_channel},
+                      {"top_share", stats.top_share},
+                      {"n_zero", stats.n_zero},
+                      {"profile", stats.profile}});
+  }
+  json["inputs"] = std::move(inputs);
+  return json;
+}
+
+void merge(cli::Tool& tool, Arguments arguments) {
+  if (arguments.files.empty()) arguments.files.push_back("-");
+  if (std::count(arguments.files.begin(), arguments.files.end(), "-") > 1) {
+    return tool.fail_usage("standard input is named twice");
+  }
+  const bool shows = arguments.stats || arguments.json;
+  const bool to_stdout =
+      arguments.output == "-" || arguments.output == "/dev/stdout" || (arguments.output.empty() && !shows);
+  if (shows && to_stdout) {
+    return tool.fail_usage("--stats and --json print on standard output, so the matrix needs -o FILE");
+  }
+  const auto total = ml::merge_imatrices(arguments.files);
+  if (!total) return tool.fail(ml::with_path(total.error(), arguments.files.front()));
+  if (to_stdout || !arguments.output.empty()) {
+    std::vector<std::string> inputs;
+    for (const std::string& file : arguments.files) {
+      for (std::string& input : cli::input_files(file)) inputs.push_back(std::move(input));
+    }
+    const std::string path = to_stdout ? "-" : arguments.output;
+    auto out = ml::OutputFile::create(path, {.force = tool.force(), .inputs = inputs});
+    if (!out) return tool.fail(ml::with_path(out.error(), path));
+    auto written = ml::write_imatrix(*total, *out);
+    if (written) written = out->commit();
+    if (!written) return tool.fail(ml::with_path(written.error(), path));
+    tool.note(fmt::format("{}: {} tokens of {} file{}", to_stdout ? "standard output" : path, total->tokens,
+                          arguments.files.size(), arguments.files.size() == 1 ? "" : "s"));
+  }
+  if (arguments.json) {
+    tool.print(cli::json_line(to_json(arguments, *total)));
+  } else if (arguments.stats) {
+    tool.print(stats_text(*total));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  cli::Tool tool("imatrix-merge", "Adds importance matrices, and says what is in them.",
+                 "imatrix-merge shard-*.mli -o model.mli --stats");
+  Arguments arguments;
+  CLI::App& app = tool.app();
+  app.add_option("FILE", arguments.files, "MLI1 importance matrices of one model; - or none: standard input");
+  app.add_option("-o,--output", arguments.output,
+                 "The matrix to write; -: standard output, the default unless --stats or --json is given")
+      ->type_name("FILE");
+  app.add_flag("--stats", arguments.stats,
+               "A row for each layer and input: mean, largest, share of the top 1 % of channels, sparkline");
+  app.add_flag("--json", arguments.json, "The same as one JSON object");
+  tool.add_force();
+  return tool.main(argc, argv, [&] { merge(tool, arguments); });
+}

@@ -1,0 +1,178 @@
+#include "ml_run/collect.hpp"
+
+#include "common/progress.hpp"
+
+#include <ml/imatrix.hpp>
+#include <ml/output.hpp>
+#include <ml/session.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <utility>
+
+namespace cli {
+
+namespace {
+
+constexpr std::uint32_t kDefaultChunk = 512;
+constexpr std::chrono::seconds kSaveInterval(30);
+
+// How many chunks a file of these counts covers; nothing where it does not end with one of them.
+std::optional<std::uint64_t> chunks_covered(const Chunks& chunks, const ml::Imatrix& total, bool all_logits) {
+  const bool whole = total.tokens == chunks.n_tokens();
+  const std::uint64_t n = whole ? chunks.count() : total.tokens / chunks.size;
+  if (!whole && (n >= chunks.count() || total.tokens != n * chunks.size)) return std::nullopt;
+  if (total.classifier_tokens != (all_logits ? total.tokens : n)) return std::nullopt;
+  return n;
+}
+
+class Collection {
+ public:
+  Collection(Tool& tool, const RunOptions& options, const ml::Model& model, Chunks chunks,
+             const std::vector<std::string>& inputs)
+      : tool_(tool),
+        options_(options),
+        model_(model),
+        chunks_(std::move(chunks)),
+        inputs_(inputs),
+        replace_(tool.force()) {}
+
+  bool begin();
+  void run();
+
+ private:
+  bool resume();
+  bool evaluate(ml::Session& session);
+  bool save();
+  bool fail(const ml::Error& error, const std::string& path) {
+    tool_.fail(ml::with_path(error, path));
+    return false;
+  }
+
+  Tool& tool_;
+  const RunOptions& options_;
+  const ml::Model& model_;
+  const Chunks chunks_;
+  const std::vector<std::string>& inputs_;
+  bool replace_;
+  std::optional<ml::ImatrixCollector> collector_;
+  std::uint64_t done_ = 0;  // chunks
+};
+
+bool Collection::resume() {
+  auto total = ml::open_imatrix(options_.imatrix);
+  if (!total) return fail(total.error(), options_.imatrix);
+  const auto covered = chunks_covered(chunks_, *total, options_.all_logits);
+  if (!covered) {
+    return fail({.status = ml::Status::arg,
+                 .message = fmt::format(
+                     "{} tokens ({} of the classifier) are no beginning of this text's {} in chunks of {}: "
+                     "the file is of another run",
+                     total->tokens, total->classifier_tokens, chunks_.n_tokens(), chunks_.size)},
+                options_.imatrix);
+  }
+  auto collector = ml::ImatrixCollector::resume(model_.desc(), std::move(*total));
+  if (!collector) return fail(collector.error(), options_.imatrix);
+  collector_.emplace(std::move(*collector));
+  done_ = *covered;
+  replace_ = true;
+  tool_.note(fmt::format("{}: goes on after {} of {} chunks", options_.imatrix, done_, chunks_.count()));
+  return true;
+}
+
+bool Collection::begin() {
+  std::error_code ignored;
+  if (options_.resume && std::filesystem::exists(options_.imatrix, ignored)) return resume();
+  auto collector = ml::ImatrixCollector::create(model_.desc());
+  if (!collector) return fail(collector.error(), options_.model);
+  collector_.emplace(std::move(*collector));
+  // Whether the file can be written is known before the work, not after it.
+  const auto file = ml::OutputFile::create(options_.imatrix, {.force = replace_, .inputs = inputs_});
+  return file ? true : fail(file.error(), options_.imatrix);
+}
+
+bool Collection::save() {
+  auto file = ml::OutputFile::create(options_.imatrix, {.force = replace_, .inputs = inputs_});
+  if (!file) return fail(file.error(), options_.imatrix);
+  auto written = ml::write_imatrix(collector_->total(), *file);
+  if (written) written = file->commit();
+  if (!written) return fail(written.error(), options_.imatrix);
+  replace_ = true;
+  return true;
+}
+
+// One chunk. After a failure the sums are those of the chunks before it.
+bool Collection::evaluate(ml::Session& session) {
+  const std::vector<std::uint32_t> chunk = chunks_.at(done_);
+  session.reset();
+  ml::Result<void> result;
+  if (options_.all_logits) {
+    result = session.eval(chunk, [](std::uint32_t, std::span<const float>) {});
+  } else if (const auto logits = session.eval(chunk); !logits) {
+    result = logits.error();
+  }
+  if (result) result = collector_->accept();
+  if (result) return true;
+  result.error().message += fmt::format(" (chunk {} of {})", done_ + 1, chunks_.count());
+  return fail(result.error(), options_.model);
+}
+
+void Collection::run() {
+  if (done_ == chunks_.count()) return;
+  ml::SessionOptions session_options = cli::session_options(tool_, options_);
+  session_options.ctx = chunks_.size;
+  session_options.imatrix = &*collector_;
+  auto session = ml::Session::create(model_, session_options);
+  if (!session) return tool_.fail(ml::with_path(session.error(), options_.model));
+
+  const bool to_stdout = options_.imatrix == "-" || options_.imatrix == "/dev/stdout";
+  auto saved = std::chrono::steady_clock::now();
+  {
+    Progress progress(tool_, "collecting", chunks_.n_tokens());
+    for (; done_ < chunks_.count(); ++done_) {
+      progress.set(done_ * chunks_.size);
+      const bool due = options_.save_every != 0 ? done_ % options_.save_every == 0
+                                                : std::chrono::steady_clock::now() - saved > kSaveInterval;
+      if (due && done_ > 0 && !to_stdout) {
+        if (!save()) return;
+        saved = std::chrono::steady_clock::now();
+      }
+      if (!evaluate(*session)) break;
+    }
+  }
+  if (done_ == 0 || !save() || done_ < chunks_.count()) return;
+  tool_.note(fmt::format("{}: {} tokens in {} chunks", to_stdout ? "standard output" : options_.imatrix,
+                         collector_->total().tokens, done_));
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> Chunks::at(std::uint64_t i) const {
+  std::vector<std::uint32_t> chunk;
+  if (bos) chunk.push_back(*bos);
+  const auto rest = std::span(text).subspan(i * n_text());
+  for (const std::uint32_t token : rest.first(std::min<std::uint64_t>(n_text(), rest.size()))) {
+    chunk.push_back(token);
+  }
+  return chunk;
+}
+
+void collect_imatrix(Tool& tool, const RunOptions& options, const ml::Model& model, Chunks chunks,
+                     const std::vector<std::string>& inputs) {
+  const std::uint32_t max_seq = model.desc().max_seq;
+  if (chunks.size == 0) chunks.size = std::min(kDefaultChunk, max_seq);
+  if (chunks.size > max_seq) {
+    return tool.fail(
+        {.status = ml::Status::limit,
+         .message = fmt::format("--chunk is {}, but the model allows {} positions", chunks.size, max_seq),
+         .path = options.model});
+  }
+  if (chunks.n_text() == 0) {
+    return tool.fail({.status = ml::Status::arg, .message = "a chunk of 1 token holds BOS alone"});
+  }
+  Collection collection(tool, options, model, std::move(chunks), inputs);
+  if (collection.begin()) collection.run();
+}
+
+}  // namespace cli

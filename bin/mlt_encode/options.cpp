@@ -1,0 +1,39 @@
+#include "mlt_encode/options.hpp"
+
+#include <algorithm>
+
+namespace mlt_encode {
+
+void add_options(cli::Tool& tool, Options& options) {
+  auto& app = tool.app();
+  app.add_option("TEXT-FILE", options.files, "Texts, or ids with --decode; default: standard input");
+  app.add_option("-m,--tokenizer", options.tokenizer, "A .mlt, a tokenizer.json or a folder that holds one")
+      ->type_name("FILE")
+      ->required();
+  app.add_flag("-d,--decode", options.decode, "Ids to text");
+  app.add_flag("--lines", options.lines, "Each line is a text (or the ids of one)");
+  app.add_option("--format", options.format, "How ids are written and, with --decode, read")
+      ->check(CLI::IsMember({"ids", "jsonl", "u16", "u32", "pieces"}))
+      ->capture_default_str();
+  app.add_flag("--count", options.count, "Print only the number of ids of each text");
+  auto* bos = app.add_flag("--bos", options.bos, "Begin with BOS; default: as the tokenizer says");
+  app.add_flag("--no-bos", options.no_bos, "Do not begin with BOS")->excludes(bos);
+  app.add_flag("--no-added", options.no_added, "Added tokens in the text are plain text");
+  app.add_flag("--strict", options.strict, "Refuse text that is not UTF-8");
+  app.add_option("-o,--output", options.output, "Where the answer goes; default: standard output")
+      ->type_name("FILE");
+  tool.add_threads();
+  tool.add_force();
+}
+
+std::string usage_problem(const Options& options) {
+  const auto n_stdin = std::count(options.files.begin(), options.files.end(), "-") + options.files.empty();
+  if (n_stdin + (options.tokenizer == "-") > 1) return "standard input cannot be read twice";
+  if (options.count && options.decode) return "--count and --decode exclude each other";
+  if (options.decode && options.format == "pieces") return "--format pieces cannot be decoded";
+  if (options.decode && options.lines && options.raw())
+    return "--lines needs ids as text, not --format " + options.format;
+  return {};
+}
+
+}  // namespace mlt_encode

@@ -1,0 +1,193 @@
+// Writes a checkpoint as a NanoSeedLM model folder, and decodes one.
+
+#include "common/progress.hpp"
+#include "common/text.hpp"
+#include "common/tool.hpp"
+
+#include <ml/seed_pack.hpp>
+
+#include <algorithm>
+
+namespace {
+
+const std::vector<std::string> kEncodings{"bf16", "q8", "q4", "q4g32", "seed4p4", "seed4"};
+
+struct Arguments {
+  std::string input;
+  std::string output;
+  std::string encoding = "seed4p4";
+  std::vector<std::string> rules;
+  std::string mla;
+  std::string imatrix;
+  std::string shard_size = "4.5G";
+  std::string loader;
+  std::string work;
+  bool strict = false;
+  bool dry_run = false;
+  bool json = false;
+};
+
+void add_options(CLI::App& app, Arguments& arguments) {
+  app.add_option("FOLDER", arguments.input, "A checkpoint folder, or a single .safetensors file")
+      ->type_name("FOLDER")
+      ->required();
+  app.add_option("-o,--output", arguments.output, "The folder (or file) to write")
+      ->type_name("FOLDER")
+      ->required();
+  app.add_option("--encoding", arguments.encoding, "Encoding of the matrices called *.weight")
+      ->check(CLI::IsMember(kEncodings, CLI::ignore_case))
+      ->capture_default_str();
+  app.add_option("--rule", arguments.rules,
+                 "GLOB=ENC: the encoding of tensors whose names fit; may be given again, the last match wins")
+      ->type_name("GLOB=ENC")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--mla", arguments.mla, "Encoding of the tensors of latent attention")
+      ->check(CLI::IsMember(kEncodings, CLI::ignore_case));
+  app.add_option("--imatrix", arguments.imatrix,
+                 "An MLI1 importance matrix of the model: the seed search weighs errors by it")
+      ->type_name("FILE");
+  app.add_option("--shard-size", arguments.shard_size,
+                 "Largest shard in bytes; K, M and G are powers of 1000")
+      ->type_name("SIZE")
+      ->capture_default_str();
+  app.add_option("--loader", arguments.loader,
+                 "A Python file to copy and to name as model_file in config.json")
+      ->type_name("FILE");
+  app.add_option("--work", arguments.work,
+                 "Keep searched tensors in this folder, so that another try takes them from there")
+      ->type_name("FOLDER");
+  app.add_flag("--strict", arguments.strict, "Entries of the input that belong to no tensor are errors");
+  app.add_flag("--dry-run", arguments.dry_run, "Print what would be written, and write nothing");
+  app.add_flag("--json", arguments.json, "Print a report as one JSON object");
+}
+
+// "4.5G" -> 4500000000. @return 0 for what is no size
+std::uint64_t parse_size(const std::string& text) {
+  std::size_t used = 0;
+  double value = 0;
+  try {
+    value = std::stod(text, &used);
+  } catch (const std::exception&) {
+    return 0;
+  }
+  const std::string unit = text.substr(used);
+  const double factor = unit.empty() ? 1 : unit == "K" ? 1e3 : unit == "M" ? 1e6 : unit == "G" ? 1e9 : 0;
+  const double bytes = value * factor;
+  return bytes >= 1 && bytes < 1e18 ? static_cast<std::uint64_t>(bytes) : 0;
+}
+
+// @return false after a failure
+bool take_importance(cli::Tool& tool, const Arguments& arguments, ml::PackOptions& options) {
+  if (arguments.imatrix.empty()) return true;
+  const auto imatrix = ml::open_imatrix(arguments.imatrix);
+  if (!imatrix) return tool.fail(ml::with_path(imatrix.error(), arguments.imatrix)), false;
+  const auto model = ml::Model::open(arguments.input);
+  if (!model) return tool.fail(ml::with_path(model.error(), arguments.input)), false;
+  auto importance = ml::column_importance(*imatrix, *model);
+  if (!importance) return tool.fail(ml::with_path(importance.error(), arguments.imatrix)), false;
+  options.importance = *std::move(importance);
+  return true;
+}
+
+// @return false after a usage error
+bool take_rules(cli::Tool& tool, const Arguments& arguments, ml::PackOptions& options) {
+  for (const std::string& rule : arguments.rules) {
+    const std::size_t equals = rule.rfind('=');
+    const auto encoding =
+        equals == rule.npos ? std::nullopt : ml::find_pack_encoding(rule.substr(equals + 1));
+    if (!encoding || equals == 0) {
+      tool.fail_usage(
+          fmt::format("--rule: '{}' must be GLOB=ENC with ENC one of {}", rule, fmt::join(kEncodings, " ")));
+      return false;
+    }
+    options.rules.push_back({rule.substr(0, equals), *encoding});
+  }
+  return true;
+}
+
+nlohmann::ordered_json to_json(const Arguments& arguments, const ml::PackReport& report) {
+  nlohmann::ordered_json json{{"input", arguments.input},      {"output", arguments.output},
+                              {"dry_run", arguments.dry_run},  {"bytes", report.n_bytes},
+                              {"n_weights", report.n_weights}, {"bits_per_weight", report.bits_per_weight},
+                              {"files", report.files}};
+  if (!arguments.dry_run) json["seconds"] = report.seconds;
+  nlohmann::ordered_json tensors = nlohmann::json::array();
+  for (const ml::PackedTensor& tensor : report.tensors) {
+    nlohmann::ordered_json row{
+        {"name", tensor.name},
+        {"source_encoding", tensor.source_encoding},
+        {"encoding", tensor.encoding},
+        {"shape", tensor.shape},
+        {"bytes", tensor.n_bytes},
+        {"copied", tensor.copied},
+        {"kept", tensor.kept.empty() ? nlohmann::json() : nlohmann::json(tensor.kept)}};
+    if (!arguments.dry_run) {
+      row["relative_error"] = tensor.relative_error;
+      row["seconds"] = tensor.seconds;
+    }
+    tensors.push_back(std::move(row));
+  }
+  json["tensors"] = std::move(tensors);
+  return json;
+}
+
+std::string plan_text(const ml::PackReport& report) {
+  using Align = cli::Table::Align;
+  cli::Table table({Align::left, Align::left, Align::right, Align::right});
+  table.add({"tensor", "encoding", "shape", "bytes"});
+  for (const ml::PackedTensor& tensor : report.tensors) {
+    table.add({tensor.name, tensor.encoding, fmt::format("{}", fmt::join(tensor.shape, "x")),
+               fmt::format("{}", tensor.n_bytes)});
+  }
+  return table.text() + fmt::format("shards: {} bytes, {:.3f} bits a weight, {} weights\n", report.n_bytes,
+                                    report.bits_per_weight, report.n_weights);
+}
+
+void note_plan(cli::Tool& tool, const ml::PackReport& report) {
+  for (const ml::Error& warning : report.warnings) tool.note(ml::describe(warning));
+  for (const ml::PackedTensor& tensor : report.tensors) {
+    if (!tensor.kept.empty()) tool.note(fmt::format("{} stays bf16: {}", tensor.name, tensor.kept));
+  }
+}
+
+void pack(cli::Tool& tool, const Arguments& arguments) {
+  ml::PackOptions options{.encoding = *ml::find_pack_encoding(arguments.encoding),
+                          .shard_bytes = parse_size(arguments.shard_size),
+                          .loader = arguments.loader,
+                          .work = arguments.work,
+                          .threads = tool.threads(),
+                          .target = tool.target(),
+                          .force = tool.force(),
+                          .strict = arguments.strict};
+  if (!arguments.mla.empty()) options.mla = ml::find_pack_encoding(arguments.mla);
+  if (!take_rules(tool, arguments, options)) return;
+  if (options.shard_bytes == 0)
+    return tool.fail_usage(fmt::format("--shard-size: '{}' is no size", arguments.shard_size));
+  if (!take_importance(tool, arguments, options)) return;
+  const auto plan = ml::plan_pack(arguments.input, arguments.output, options);
+  if (!plan) return tool.fail(ml::with_path(plan.error(), arguments.input));
+  note_plan(tool, *plan);
+  if (arguments.dry_run)
+    return tool.print(arguments.json ? cli::json_line(to_json(arguments, *plan)) : plan_text(*plan));
+  const auto report = [&] {
+    cli::Progress progress(tool, "packing", plan->n_weights);
+    options.progress = [&progress](std::uint64_t done, std::uint64_t) { progress.set(done); };
+    return ml::pack_model(arguments.input, arguments.output, options);
+  }();
+  if (!report) return tool.fail(ml::with_path(report.error(), arguments.input));
+  tool.note(fmt::format("{}: {}, {:.2f} bits a weight, {:.2f} s", arguments.output,
+                        cli::human_size(report->n_bytes), report->bits_per_weight, report->seconds));
+  if (arguments.json) tool.print(cli::json_line(to_json(arguments, *report)));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  cli::Tool tool("seed-pack", "Writes a checkpoint as a NanoSeedLM model folder, or decodes one.",
+                 "seed-pack --encoding seed4p4 --rule 'lm_head.*=q8' -o packed ./checkpoint");
+  Arguments arguments;
+  add_options(tool.app(), arguments);
+  tool.add_force();
+  tool.add_threads();
+  return tool.main(argc, argv, [&] { pack(tool, arguments); });
+}

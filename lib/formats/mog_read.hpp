@@ -1,0 +1,21 @@
+#pragma once
+
+#include <ml/mog.hpp>
+
+namespace ml {
+
+/// A .mog as far as it can be read: tensors whose records are sound.
+struct MogDirectory {
+  MogFile file;
+  bool has_config = false;  ///< the file is long enough for preamble and configuration
+  std::vector<Error> defects;
+};
+MogDirectory read_mog_directory(std::span<const std::byte> bytes);
+
+/// @return the tensor where it lies
+TensorView mog_view(std::span<const std::byte> bytes, const MlbArray& array);
+
+/// @return the first 8-bit quant of -128 in the file
+std::optional<Error> find_mog_quant_defect(std::span<const std::byte> bytes, const MogFile& file);
+
+}  // namespace ml

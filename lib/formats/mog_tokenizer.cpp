@@ -1,0 +1,243 @@
+#include "formats/mog_tokenizer.hpp"
+
+#include "formats/mlt_rules.hpp"
+#include "util/bytes.hpp"
+#include "util/checked.hpp"
+#include "util/try.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+namespace ml {
+
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+constexpr std::uint64_t kHeaderBytes = 32;
+constexpr std::uint64_t kMergeBytes = 16;
+constexpr std::uint64_t kMltShift = 8;  // the counts of a .mlt stand that far behind those of a section
+constexpr std::uint64_t kVocabAt = 4, kTextAt = 24, kZeroAt = 28;
+
+Error bad(std::uint64_t offset, std::string message) {
+  return {.status = Status::format, .message = std::move(message), .offset = offset};
+}
+
+struct Places {
+  std::uint64_t starts, attrs, sorted, merges, text, end;
+};
+
+// The counts are at most 2^32: nothing overflows.
+Places places_of(std::uint64_t n_vocab, std::uint64_t n_merges, std::uint64_t n_text) {
+  Places places{};
+  places.starts = kHeaderBytes;
+  places.attrs = places.starts + 4 * (n_vocab + 1);
+  places.sorted = places.attrs + (n_vocab + 3) / 4 * 4;
+  places.merges = places.sorted + 4 * n_vocab;
+  places.text = places.merges + kMergeBytes * n_merges;
+  places.end = places.text + n_text;
+  return places;
+}
+
+Places places_of(Bytes section) {
+  const auto u32 = [&](std::uint64_t at) { return load_le<std::uint32_t>(section.data() + at); };
+  return places_of(u32(kVocabAt), u32(8), u32(kTextAt));
+}
+
+template <class T>
+void put(std::vector<std::byte>& out, std::uint64_t at, T value) {
+  store_le(out.data() + at, value);
+}
+
+}  // namespace
+
+Result<MogTokens> MogTokens::read(Bytes section) {
+  if (section.size() < kHeaderBytes) {
+    return bad(section.size(),
+               fmt::format("section is {} bytes, its header needs {}", section.size(), kHeaderBytes));
+  }
+  const auto u32 = [&](std::uint64_t at) { return load_le<std::uint32_t>(section.data() + at); };
+  MogTokens tokens;
+  MltContents& contents = tokens.contents_;
+  contents.kind = static_cast<TokenizerKind>(u32(0));
+  contents.bos = static_cast<std::int32_t>(u32(12));
+  contents.eos = static_cast<std::int32_t>(u32(16));
+  contents.flags = u32(20);
+  const std::uint32_t n_vocab = u32(kVocabAt);
+  tokens.n_merges_ = u32(8);
+  if (auto ok = check_mlt_header(contents, n_vocab); !ok) {
+    ok.error().offset = ok.error().offset.value_or(kMltShift) - kMltShift;
+    return std::move(ok.error());
+  }
+  if (u32(kZeroAt) != 0)
+    return bad(kZeroAt, fmt::format("last word of the header is {}, must be 0", u32(kZeroAt)));
+  const Places places = places_of(section);
+  if (places.end != section.size()) {
+    return bad(kVocabAt,
+               fmt::format("section is {} bytes, but {} tokens, {} merges and {} bytes of text take {}",
+                           section.size(), n_vocab, tokens.n_merges_, u32(kTextAt), places.end));
+  }
+  std::uint32_t before = 0;
+  for (std::uint64_t i = 0; i <= n_vocab; ++i) {
+    const std::uint32_t start = u32(places.starts + 4 * i);
+    if (start < before || start > u32(kTextAt) || (i == 0 && start != 0) ||
+        (i == n_vocab && start != u32(kTextAt))) {
+      return bad(places.starts + 4 * i, fmt::format("text of token {} begins at {}, must go up from 0 to {}",
+                                                    i, start, u32(kTextAt)));
+    }
+    before = start;
+  }
+  contents.tokens = MltTokens(section.subspan(places.starts, 4 * (n_vocab + std::uint64_t(1))),
+                              section.subspan(places.attrs, n_vocab), as_text(section.subspan(places.text)));
+  tokens.sorted_ = section.data() + places.sorted;
+  tokens.merges_ = section.data() + places.merges;
+  ML_CHECK(tokens.check_tokens(section));
+  ML_CHECK(tokens.check_order(section));
+  ML_CHECK(tokens.check_merges(section));
+  return tokens;
+}
+
+Result<void> MogTokens::check_tokens(Bytes section) const {
+  const Places places = places_of(section);
+  MltTokenChecker checker(contents_.kind);
+  const MltTokens& tokens = contents_.tokens;
+  for (std::uint32_t id = 0; id < tokens.size(); ++id) {
+    auto ok =
+        checker.check(id, static_cast<std::uint8_t>(tokens.attr(id)), tokens.bytes(id), places.attrs + id);
+    if (ok) continue;
+    ok.error().offset = places.attrs + id;
+    return std::move(ok.error());
+  }
+  for (std::uint64_t at = places.attrs + tokens.size(); at < places.sorted; ++at) {
+    if (section[at] != std::byte{0}) return bad(at, "padding after the attrs is not zero");
+  }
+  return {};
+}
+
+Result<void> MogTokens::check_order(Bytes section) const {
+  const Places places = places_of(section);
+  const MltTokens& tokens = contents_.tokens;
+  for (std::uint32_t i = 0; i < tokens.size(); ++i) {
+    const std::uint64_t at = places.sorted + 4 * std::uint64_t(i);
+    const std::uint32_t id = sorted(i);
+    if (id >= tokens.size()) {
+      return bad(at, fmt::format("sorted id {} is {}, must be below n_vocab, {}", i, id, tokens.size()));
+    }
+    if (i == 0) continue;
+    const std::uint32_t before = sorted(i - 1);
+    const int order = tokens.bytes(before).compare(tokens.bytes(id));
+    if (order > 0 || (order == 0 && before >= id)) {
+      return bad(at, fmt::format("sorted id {} is {}, whose text must come after that of {}", i, id, before));
+    }
+  }
+  return {};
+}
+
+Result<void> MogTokens::check_merges(Bytes section) const {
+  const Places places = places_of(section);
+  std::vector<bool> seen(n_merges_);
+  for (std::uint32_t i = 0; i < n_merges_; ++i) {
+    const std::uint64_t at = places.merges + kMergeBytes * i;
+    const Merge rule = merge(i);
+    if (!contents_.tokens.joins(rule.left, rule.right, rule.merged)) {
+      return describe_mlt_merge(contents_.tokens, i, {rule.left, rule.right, rule.merged}, at);
+    }
+    if (rule.rank >= n_merges_ || seen[rule.rank]) {
+      return bad(at + 12, fmt::format("merge {}: rank is {}, must be one of its own below n_merges, {}", i,
+                                      rule.rank, n_merges_));
+    }
+    seen[rule.rank] = true;
+    if (i == 0) continue;
+    const Merge before = merge(i - 1);
+    if (std::tie(before.left, before.right, before.rank) >= std::tie(rule.left, rule.right, rule.rank)) {
+      return bad(at, fmt::format("merge {}: left {} and right {} must come after {} and {}", i, rule.left,
+                                 rule.right, before.left, before.right));
+    }
+  }
+  return {};
+}
+
+std::uint32_t MogTokens::lower_bound(std::string_view bytes) const {
+  std::uint32_t first = 0;
+  std::uint32_t last = contents_.tokens.size();
+  while (first < last) {
+    const std::uint32_t middle = first + (last - first) / 2;
+    if (contents_.tokens.bytes(sorted(middle)) < bytes) {
+      first = middle + 1;
+    } else {
+      last = middle;
+    }
+  }
+  return first;
+}
+
+std::optional<MogTokens::Merge> MogTokens::find_merge(std::uint32_t left, std::uint32_t right) const {
+  std::uint32_t first = 0;
+  std::uint32_t last = n_merges_;
+  const std::uint64_t wanted = std::uint64_t(left) << 32 | right;
+  while (first < last) {
+    const std::uint32_t middle = first + (last - first) / 2;
+    const Merge rule = merge(middle);
+    if ((std::uint64_t(rule.left) << 32 | rule.right) < wanted) {
+      first = middle + 1;
+    } else {
+      last = middle;
+    }
+  }
+  if (first == n_merges_) return std::nullopt;
+  const Merge rule = merge(first);
+  return rule.left == left && rule.right == right ? std::optional(rule) : std::nullopt;
+}
+
+Result<std::vector<std::byte>> write_mog_tokenizer(const MltContents& contents) {
+  ML_CHECK(write_mlt(contents));  // all its rules
+  const MltTokens& tokens = contents.tokens;
+  const std::uint32_t n_vocab = tokens.size();
+  std::uint64_t n_text = 0;
+  for (std::uint32_t id = 0; id < n_vocab; ++id) n_text += tokens.bytes(id).size();
+  if (n_text > UINT32_MAX) {
+    return Error{.status = Status::limit,
+                 .message = fmt::format("tokens have {} bytes, must be below 4 GiB", n_text)};
+  }
+  const Places places = places_of(n_vocab, contents.merges.size(), n_text);
+  std::vector<std::byte> out(places.end);
+  put(out, 0, static_cast<std::uint32_t>(contents.kind));
+  put(out, kVocabAt, n_vocab);
+  put(out, 8, static_cast<std::uint32_t>(contents.merges.size()));
+  put(out, 12, contents.bos);
+  put(out, 16, contents.eos);
+  put(out, 20, contents.flags);
+  put(out, kTextAt, static_cast<std::uint32_t>(n_text));
+  std::uint32_t start = 0;
+  for (std::uint32_t id = 0; id < n_vocab; ++id) {
+    const std::string_view bytes = tokens.bytes(id);
+    put(out, places.starts + 4 * std::uint64_t(id), start);
+    out[places.attrs + id] = static_cast<std::byte>(tokens.attr(id));
+    std::memcpy(out.data() + places.text + start, bytes.data(), bytes.size());
+    start += static_cast<std::uint32_t>(bytes.size());
+  }
+  put(out, places.starts + 4 * std::uint64_t(n_vocab), start);
+  std::vector<std::uint32_t> ids(n_vocab);
+  std::iota(ids.begin(), ids.end(), 0u);
+  std::sort(ids.begin(), ids.end(), [&](std::uint32_t a, std::uint32_t b) {
+    const int order = tokens.bytes(a).compare(tokens.bytes(b));
+    return order != 0 ? order < 0 : a < b;
+  });
+  for (std::uint32_t i = 0; i < n_vocab; ++i) put(out, places.sorted + 4 * std::uint64_t(i), ids[i]);
+  std::vector<MogTokens::Merge> merges;
+  merges.reserve(contents.merges.size());
+  for (std::uint32_t rank = 0; rank < contents.merges.size(); ++rank) {
+    const MltMerge& merge = contents.merges[rank];
+    merges.push_back({merge.left, merge.right, merge.merged, rank});
+  }
+  std::sort(merges.begin(), merges.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.left, a.right, a.rank) < std::tie(b.left, b.right, b.rank);
+  });
+  for (std::size_t i = 0; i < merges.size(); ++i) put(out, places.merges + kMergeBytes * i, merges[i]);
+  return out;
+}
+
+}  // namespace ml

@@ -1,0 +1,82 @@
+#pragma once
+
+// The tokenizer section of a .mog (mog(5), TOKENIZER), all little-endian, offsets from its start:
+//
+//    0  u32 x 3  kind, n_vocab, n_merges
+//   12  i32 x 2  bos, eos
+//   20  u32 x 3  flags, bytes of the text, zero
+//   32  u32[n_vocab + 1]   where the text of each token begins, and the end
+//    .  u8[n_vocab]        attr of each token, padded with zeros to 4 bytes
+//    .  u32[n_vocab]       ids by the bytes of their texts, equal texts by id
+//    .  u32[4][n_merges]   left, right, merged, rank; by left, right, rank
+//    .  the text
+
+#include "formats/mlt.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace ml {
+
+/// A tokenizer where it lies, searched without tables.
+class MogTokens {
+ public:
+  /// Reads and checks a whole section.
+  ///
+  /// @error format  offset is the first wrong byte, in the section
+  /// @cost          a pass over it; memory of a bit for each merge
+  static Result<MogTokens> read(std::span<const std::byte> section);
+
+  /// Kind, flags, ids and tokens; the merges stay where they are.
+  const MltContents& contents() const { return contents_; }
+  std::uint32_t n_merges() const { return n_merges_; }
+
+  /// @return the first id, in the order of ids, whose bytes these are and which `accept` takes
+  template <class Accept>
+  std::optional<std::uint32_t> find(std::string_view bytes, Accept accept) const {
+    for (std::uint32_t i = lower_bound(bytes); i < contents_.tokens.size(); ++i) {
+      const std::uint32_t id = sorted(i);
+      if (contents_.tokens.bytes(id) != bytes) break;
+      if (accept(id)) return id;
+    }
+    return std::nullopt;
+  }
+
+  struct Merge {
+    std::uint32_t left;
+    std::uint32_t right;
+    std::uint32_t merged;
+    std::uint32_t rank;
+  };
+  /// Merge number `index` in the order of the file.
+  Merge merge(std::uint32_t index) const {
+    return load_le<Merge>(merges_ + sizeof(Merge) * std::size_t(index));
+  }
+  /// @return the merge of a pair, of the lowest rank
+  std::optional<Merge> find_merge(std::uint32_t left, std::uint32_t right) const;
+
+ private:
+  MogTokens() = default;
+  std::uint32_t sorted(std::uint32_t index) const {
+    return load_le<std::uint32_t>(sorted_ + 4 * std::size_t(index));
+  }
+  std::uint32_t lower_bound(std::string_view bytes) const;
+  Result<void> check_tokens(std::span<const std::byte> section) const;
+  Result<void> check_order(std::span<const std::byte> section) const;
+  Result<void> check_merges(std::span<const std::byte> section) const;
+
+  MltContents contents_;
+  std::uint32_t n_merges_ = 0;
+  const std::byte* sorted_ = nullptr;
+  const std::byte* merges_ = nullptr;
+};
+
+/// The bytes of a section.
+///
+/// @error format  the contents break a rule of .mlt
+/// @error limit   the text is over 4 GiB
+Result<std::vector<std::byte>> write_mog_tokenizer(const MltContents& contents);
+
+}  // namespace ml

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <ml/encoding.hpp>
+#include <ml/export.hpp>
+#include <ml/imatrix.hpp>
+#include <ml/model.hpp>
+#include <ml/status.hpp>
+#include <ml/target.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ml {
+
+/// Which encoding the tensors with matching names get. `*` is any text, `?` any character.
+struct PackRule {
+  std::string pattern;
+  Encoding encoding = Encoding::bf16;
+};
+
+/// Mean square of each input column of the tensor of that name; empty where nothing is known.
+using ColumnImportance =
+    std::function<Result<std::vector<float>>(std::string_view tensor, std::uint64_t cols)>;
+
+/// What an importance matrix says of a model's tensors. Embeddings have none: their input is no activation.
+///
+/// @error shape  it is made for another model; the message names the field
+ML_API Result<ColumnImportance> column_importance(const Imatrix& imatrix, const Model& model);
+
+struct PackOptions {
+  Encoding encoding =
+      Encoding::seed4p4;  ///< of matrices called *.weight, routers excepted; one of pack_encodings()
+  std::vector<PackRule> rules = {};  ///< the last one that matches decides, for any tensor
+  std::optional<Encoding> mla = {};  ///< of the tensors *.self_attn.mla.*; unset: as `encoding`
+  std::uint64_t shard_bytes = 4'500'000'000;
+  std::string loader = {};  ///< a Python file to copy and to name as config.json's model_file; empty: none
+  std::string work = {};    ///< a folder that keeps searched tensors for another try; empty: none
+  ColumnImportance importance = {};  ///< for seed encodings; unset: every column counts the same
+  unsigned threads = 0;              ///< 0: available_threads(); never changes a bit
+  Target target = Target::best;      ///< never changes a bit
+  bool force = false;                ///< replace an existing output
+  bool strict = false;               ///< entries that belong to no tensor are an error
+  /// Called from any thread, one call at a time, with weights done and weights in all.
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};
+};
+
+/// @return bf16, q8g64, q4g64, q4g32, seed4p4, seed4
+ML_API const std::vector<Encoding>& pack_encodings();
+/// @return the encoding that options call q8, q4, ... (or by its full name), in any letter case
+ML_API std::optional<Encoding> find_pack_encoding(std::string_view name);
+
+struct PackedTensor {
+  std::string name = {};
+  std::string source_encoding = {};
+  std::string encoding = {};  ///< as written: an encoding, or the dtype of entries that are no weights
+  std::string kept = {};      ///< why it is not in the encoding that was asked for, or empty
+  std::vector<std::uint64_t> shape = {};
+  std::uint64_t n_weights = 0;
+  std::uint64_t n_bytes = 0;
+  bool copied = false;        ///< bytes as they were
+  double relative_error = 0;  ///< root mean square of the difference over that of the source
+  double seconds = 0;
+};
+
+struct PackReport {
+  std::vector<PackedTensor> tensors = {};  ///< in writing order
+  std::vector<std::string> files = {};     ///< names in the output folder, or the output file
+  std::vector<Error> warnings = {};        ///< entries that were passed over
+  std::uint64_t n_bytes = 0;               ///< of all shards
+  std::uint64_t n_weights = 0;
+  double bits_per_weight = 0;  ///< bits of all entries over n_weights
+  double seconds = 0;
+};
+
+/// What pack_model() would write: every size exact, nothing written.
+///
+/// @error as pack_model(), but for the values of weights
+ML_API Result<PackReport> plan_pack(const std::string& input, const std::string& output,
+                                    const PackOptions& options);
+
+/// Writes a NanoSeedLM model folder from a checkpoint folder, or a single file from a single .safetensors.
+/// Encoded tensors of the input are decoded, unless they have the wanted encoding already.
+///
+/// @param output  appears complete, or not at all
+/// @error arg     no matrix matches a rule; output and input are the same
+/// @error format, shape, limit, io
+/// @cost          memory: the largest tensor as BF16 and encoded
+/// @source        nanoseedlm(5)
+ML_API Result<PackReport> pack_model(const std::string& input, const std::string& output,
+                                     const PackOptions& options);
+
+}  // namespace ml

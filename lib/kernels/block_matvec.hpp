@@ -1,0 +1,78 @@
+#pragma once
+
+// Rows of block-quantized weights times a few tokens (ml-numerics(7), rule 2). Include after a lanes header.
+//
+// A row is read once and in order, sixteen blocks an iteration: their integer dots come into the sixteen
+// lanes of one register, where they meet the scales. An encoding with blocks of 32 and a scale gives
+//
+//   kBlockBytes                          bytes of a block's quants
+//   arrange(quants, n, scratch)          the activations in the order in which load() gives weights
+//   load(load_quads)                     sixteen blocks; load_quads(i) gives 64 bytes from byte i
+//   dot(blocks, x, offsets)              their dots with sixteen arranged blocks of activations
+//
+// and, for panels, what block_panels.hpp says.
+
+#include "kernels/table.hpp"
+#include "kernels/vector_kernels.hpp"
+
+namespace ml::kernels {
+namespace {
+
+// Far enough ahead to hide the memory's latency, near enough to stay in the first-level cache.
+inline constexpr std::uint64_t kPrefetchBytes = 2048;
+
+inline Floats load_scales(const unsigned char* p, bool f16, std::uint64_t n) {
+  if (f16) return load_f16_n(p, n);
+  return quads_to_floats(load_quads_n(p, n * sizeof(float)));
+}
+
+// One row times kN tokens; token t of the arranged quants is at quants + t * x.blocks * 32.
+template <class Encoding, int kN>
+inline void dot_row(const WeightMatrix& w, const QuantizedActs& x, const std::int8_t* quants,
+                    std::uint64_t row, float* out, std::uint64_t out_stride) {
+  const unsigned char* weights = w.data + row * w.row_bytes;
+  const unsigned char* scales = w.scales + row * w.row_scale_bytes;
+  const std::uint64_t scale_bytes = w.f16_scales ? 2 : 4;
+  const std::uint64_t n_blocks = w.cols / kBlockWeights;
+  Floats sums[kN];
+  for (auto& sum : sums) sum = set1(0.0f);
+  const auto add_blocks = [&](const auto& blocks, Floats weight_scales, std::uint64_t b) {
+    for (int t = 0; t < kN; ++t) {
+      const std::uint64_t first = static_cast<std::uint64_t>(t) * x.blocks + b;
+      const Ints dots = Encoding::dot(blocks, quants + first * kBlockWeights, x.offsets + first);
+      sums[t] = fma(to_floats(dots), mul(weight_scales, load(x.scales + first)), sums[t]);
+    }
+  };
+  std::uint64_t b = 0;
+  for (; b + kLanes <= n_blocks; b += kLanes) {
+    const unsigned char* p = weights + b * Encoding::kBlockBytes;
+    for (std::uint64_t i = 0; i < kLanes * Encoding::kBlockBytes; i += 64) {
+      __builtin_prefetch(p + kPrefetchBytes + i);
+    }
+    add_blocks(Encoding::load([&](std::uint64_t i) { return load_quads(p + i); }),
+               load_scales(scales + b * scale_bytes, w.f16_scales, kLanes), b);
+  }
+  if (b < n_blocks) {
+    const unsigned char* p = weights + b * Encoding::kBlockBytes;
+    const std::uint64_t n_bytes = (n_blocks - b) * Encoding::kBlockBytes;
+    const auto load_rest = [&](std::uint64_t i) {
+      const std::uint64_t left = n_bytes > i ? n_bytes - i : 0;
+      return load_quads_n(p + (left > 0 ? i : 0), left < 64 ? left : 64);
+    };
+    add_blocks(Encoding::load(load_rest), load_scales(scales + b * scale_bytes, w.f16_scales, n_blocks - b),
+               b);
+  }
+  for (int t = 0; t < kN; ++t) out[static_cast<std::uint64_t>(t) * out_stride + row] = fold_add(sums[t]);
+}
+
+template <class Encoding, int kN>
+inline void dot_rows(const WeightMatrix& w, const QuantizedActs& x, std::uint64_t row_begin,
+                     std::uint64_t row_end, float* out, std::uint64_t out_stride, unsigned char* scratch) {
+  const std::int8_t* quants = Encoding::arrange(x.quants, kN * x.blocks * kBlockWeights, scratch);
+  for (std::uint64_t row = row_begin; row < row_end; ++row) {
+    dot_row<Encoding, kN>(w, x, quants, row, out, out_stride);
+  }
+}
+
+}  // namespace
+}  // namespace ml::kernels

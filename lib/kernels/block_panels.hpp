@@ -1,0 +1,213 @@
+#pragma once
+
+// Block-quantized weights times a batch of tokens (ml-numerics(7), rule 2). Include after a lanes header.
+//
+// Lanes are rows: a panel of kPanelRows rows is packed into scratch once and multiplied with every tile of
+// kTileTokens tokens, which were packed before. Block by block,
+//
+//   panel  [slot]  quads [k = 0 .. 7][group][64], weights 4 k .. 4 k + 3 of the sixteen rows of a group;
+//                  scales [group][16], float32
+//   tile   [slot]  quants [token][32]; offsets [token], int32; scales [token], float32; up to whole 64 bytes
+//
+// Rule 2 adds block b in lane b mod 16 and folds the lanes at the end. Here one register adds the blocks of
+// one lane after the other; so the slots are in the order in which the fold needs the lanes (0, 8, 4, 12, 2,
+// ...), and each finished lane is folded with the finished ones before it, of which a stack of four is left.
+//
+// An encoding gives, beside what block_matvec.hpp says,
+//
+//   pack(rows, block, quads)   the quads of one block of sixteen rows
+//   start(offset)              the first value of a block's dots, for a token whose block has this offset
+//   dot_quads(weights, x, acc)
+
+#include "kernels/block_matvec.hpp"
+#include "kernels/table.hpp"
+#include "kernels/tile_sums.hpp"
+#include "kernels/vector_kernels.hpp"
+
+#include <cstring>
+
+namespace ml::kernels {
+namespace {
+
+inline constexpr std::uint64_t kPanelRows = kTileGroups * kLanes;
+inline constexpr int kQuads = kBlockWeights / 4;
+inline constexpr std::uint64_t kPanelScales = kPanelRows * kBlockWeights;  // offset in a slot of a panel
+inline constexpr std::uint64_t kPanelSlot = kPanelScales + kPanelRows * sizeof(float);
+static_assert(kPanelRows <= kMaxPanelRows);
+
+inline constexpr std::uint64_t kTileOffsets = kTileTokens * kBlockWeights;  // offsets in a slot of a tile
+inline constexpr std::uint64_t kTileScales = kTileOffsets + kTileTokens * sizeof(std::int32_t);
+inline constexpr std::uint64_t kTileSlot = (kTileScales + kTileTokens * sizeof(float) + 63) / 64 * 64;
+static_assert(kMaxTileTokens % kTileTokens == 0 && kMaxTileTokens / kTileTokens * kTileSlot <= kMaxTileSlot);
+
+// Calls place(block, slot) for all blocks in order; slot is the block's place in a panel.
+template <class Place>
+inline void for_blocks(std::uint64_t n_blocks, Place place) {
+  std::uint64_t next[kLanes];
+  std::uint64_t slot = 0;
+  for (std::uint64_t i = 0; i < kLanes; ++i) {
+    const std::uint64_t lane = fold_order(i);
+    next[lane] = slot;
+    slot += (n_blocks + kLanes - 1 - lane) / kLanes;
+  }
+  for (std::uint64_t b = 0; b < n_blocks; ++b) place(b, next[b % kLanes]++);
+}
+
+// Scales of one group of rows: 16 bytes of each row hold those of four or of eight blocks.
+inline void pack_scales(const unsigned char* const* rows, bool f16, std::uint64_t n_blocks,
+                        unsigned char* panel) {
+  const std::uint64_t row_bytes = n_blocks * (f16 ? 2 : 4);
+  unsigned char tails[kLanes][16] = {};
+  const unsigned char* tail_rows[kLanes];
+  for (std::uint64_t i = 0; i < kLanes; ++i) {
+    std::memcpy(tails[i], rows[i] + row_bytes / 16 * 16, row_bytes % 16);
+    tail_rows[i] = tails[i];
+  }
+  Floats columns[8];
+  for_blocks(n_blocks, [&](std::uint64_t block, std::uint64_t slot) {
+    const std::uint64_t offset = block * (f16 ? 2 : 4);
+    if (offset % 16 == 0) {
+      Bytes quads[4];
+      const bool tail = offset + 16 > row_bytes;
+      load_columns(tail ? tail_rows : rows, tail ? 0 : offset, quads);
+      for (int k = 0; k < 4; ++k) {
+        if (f16) {
+          columns[2 * k] = low_halves(quads[k]);
+          columns[2 * k + 1] = high_halves(quads[k]);
+        } else {
+          columns[k] = quads_to_floats(quads[k]);
+        }
+      }
+    }
+    store(reinterpret_cast<float*>(panel + slot * kPanelSlot + kPanelScales), columns[block % (f16 ? 8 : 4)]);
+  });
+}
+
+// Packs rows [row, row_end), the last one again and again to fill the panel.
+template <class Encoding>
+void pack_panel(const WeightMatrix& w, std::uint64_t row, std::uint64_t row_end, unsigned char* panel) {
+  const std::uint64_t n_blocks = w.cols / kBlockWeights;
+  for (int g = 0; g < kTileGroups; ++g) {
+    const unsigned char* rows[kLanes];
+    const unsigned char* scale_rows[kLanes];
+    for (std::uint64_t i = 0; i < kLanes; ++i) {
+      const std::uint64_t wanted = row + g * kLanes + i;
+      const std::uint64_t from = wanted < row_end ? wanted : row_end - 1;
+      rows[i] = w.data + from * w.row_bytes;
+      scale_rows[i] = w.scales + from * w.row_scale_bytes;
+    }
+    for_blocks(n_blocks, [&](std::uint64_t block, std::uint64_t slot) {
+      Bytes columns[kQuads];
+      Encoding::pack(rows, block, columns);
+      unsigned char* to = panel + slot * kPanelSlot + g * 64;
+      for (int k = 0; k < kQuads; ++k) store_quads(to + k * kTileGroups * 64, columns[k]);
+    });
+    pack_scales(scale_rows, w.f16_scales, n_blocks, panel + g * kLanes * sizeof(float));
+  }
+}
+
+// A tile of tokens gets one more; x holds its row alone.
+void pack_token(const QuantizedActs& x, std::uint64_t cols, std::uint64_t token, unsigned char* tiles) {
+  const std::uint64_t n_blocks = cols / kBlockWeights;
+  const std::uint64_t t = token % kTileTokens;
+  unsigned char* tile = tiles + token / kTileTokens * n_blocks * kTileSlot;
+  for_blocks(n_blocks, [&](std::uint64_t block, std::uint64_t slot) {
+    unsigned char* to = tile + slot * kTileSlot;
+    std::memcpy(to + t * kBlockWeights, x.quants + block * kBlockWeights, kBlockWeights);
+    std::memcpy(to + kTileOffsets + t * 4, x.offsets + block, 4);
+    std::memcpy(to + kTileScales + t * 4, x.scales + block, 4);
+  });
+}
+
+// sums += one slot of a panel times the same slot of a tile, its first kT tokens.
+template <class Encoding, int kT>
+inline void multiply_slot(const unsigned char* panel, const unsigned char* tile,
+                          TileSums<kTileGroups, kT>& sums) {
+  constexpr int kG = kTileGroups;
+  Ints dots[kG][kT];
+#pragma GCC unroll 8
+  for (int t = 0; t < kT; ++t) {
+    const Ints start = Encoding::start(reinterpret_cast<const std::int32_t*>(tile + kTileOffsets) + t);
+#pragma GCC unroll 8
+    for (int g = 0; g < kG; ++g) dots[g][t] = start;
+  }
+#pragma GCC unroll 8
+  for (int k = 0; k < kQuads; ++k) {
+    Bytes weights[kG];
+#pragma GCC unroll 8
+    for (int g = 0; g < kG; ++g) weights[g] = load_quads(panel + (k * kG + g) * 64);
+#pragma GCC unroll 8
+    for (int t = 0; t < kT; ++t) {
+      const Bytes quad = broadcast_quad(tile + t * kBlockWeights + 4 * k);
+#pragma GCC unroll 8
+      for (int g = 0; g < kG; ++g) dots[g][t] = Encoding::dot_quads(weights[g], quad, dots[g][t]);
+    }
+  }
+  const float* weight_scales = reinterpret_cast<const float*>(panel + kPanelScales);
+  const float* token_scales = reinterpret_cast<const float*>(tile + kTileScales);
+  sums.update([&](int g, int t) {
+    const Floats scale = mul(load(weight_scales + g * kLanes), set1(token_scales[t]));
+    return fma(to_floats(dots[g][t]), scale, sums.group[g][t]);
+  });
+}
+
+// A panel times a tile.
+template <class Encoding, int kT>
+void multiply_tile(const unsigned char* panel, const unsigned char* tile, std::uint64_t n_blocks,
+                   TileSums<kTileGroups, kT>& sums) {
+  sum_in_fold_order(sums, [&](std::uint64_t lane) {
+    for (std::uint64_t b = lane; b < n_blocks; b += kLanes) {
+      multiply_slot<Encoding, kT>(panel, tile, sums);
+      panel += kPanelSlot;
+      tile += kTileSlot;
+    }
+  });
+}
+
+template <class Encoding>
+void multiply_panels(const WeightMatrix& w, const unsigned char* tiles, std::uint64_t n_tokens,
+                     std::uint64_t row_begin, std::uint64_t row_end, float* out, std::uint64_t out_stride,
+                     unsigned char* panel) {
+  const std::uint64_t n_blocks = w.cols / kBlockWeights;
+  for (std::uint64_t row = row_begin; row < row_end; row += kPanelRows) {
+    pack_panel<Encoding>(w, row, row_end, panel);
+    for (std::uint64_t token = 0; token < n_tokens; token += kTileTokens) {
+      const std::uint64_t left = n_tokens - token;
+      const auto multiply = [&]<int kT>() {
+        TileSums<kTileGroups, kT> sums;
+        multiply_tile<Encoding, kT>(panel, tiles + token / kTileTokens * n_blocks * kTileSlot, n_blocks,
+                                    sums);
+        for (std::uint64_t t = 0; t < kT && t < left; ++t) {
+          for (std::uint64_t g = 0; g < kTileGroups && row + g * kLanes < row_end; ++g) {
+            const std::uint64_t group = row + g * kLanes;
+            store_n(out + (token + t) * out_stride + group, sums.group[g][t], lanes_left(row_end, group));
+          }
+        }
+      };
+      if (left <= kTileTokens / 3) {
+        multiply.template operator()<kTileTokens / 3>();
+      } else if (left <= kTileTokens / 3 * 2) {
+        multiply.template operator()<kTileTokens / 3 * 2>();
+      } else {
+        multiply.template operator()<kTileTokens>();
+      }
+    }
+  }
+}
+
+// Fewer than kPanelTokens tokens come as rows, others as tiles.
+template <class Encoding>
+void matmul_q8(const WeightMatrix& w, const QuantizedActs& x, std::uint64_t n_tokens, std::uint64_t row_begin,
+               std::uint64_t row_end, float* out, std::uint64_t out_stride, unsigned char* scratch) {
+  static_assert(kPanelTokens == 4);
+  switch (n_tokens) {
+    case 0: break;
+    case 1: dot_rows<Encoding, 1>(w, x, row_begin, row_end, out, out_stride, scratch); break;
+    case 2: dot_rows<Encoding, 2>(w, x, row_begin, row_end, out, out_stride, scratch); break;
+    case 3: dot_rows<Encoding, 3>(w, x, row_begin, row_end, out, out_stride, scratch); break;
+    default: multiply_panels<Encoding>(w, x.tiles, n_tokens, row_begin, row_end, out, out_stride, scratch);
+  }
+}
+
+}  // namespace
+}  // namespace ml::kernels

@@ -1,0 +1,282 @@
+#include "quantize/seed_pack_plan.hpp"
+
+#include "util/bytes.hpp"
+#include "util/glob.hpp"
+#include "util/json.hpp"
+#include "util/try.hpp"
+
+#include <fmt/format.h>
+#include <strings.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <unordered_set>
+
+namespace ml {
+
+namespace {
+
+constexpr std::string_view kWeight = ".weight";
+constexpr std::string_view kLatent = ".self_attn.mla.";
+// They choose experts: no engine takes them but as BF16 (nanoseedlm(5), KINDS).
+constexpr std::array<std::string_view, 3> kRouters{".mlp.gate.weight", ".v_router.weight",
+                                                   ".mlp.shared_expert_gate.weight"};
+// Beside the shards, where the input has them.
+constexpr std::array<std::string_view, 5> kCopied{"tokenizer.json", "tokenizer_config.json",
+                                                  "special_tokens_map.json", "chat_template.jinja",
+                                                  "generation_config.json"};
+constexpr std::string_view kLoaderPart = "nanoseedlm_seeds.py";
+
+struct ShortName {
+  std::string_view name;
+  Encoding encoding;
+};
+constexpr std::array kShortNames{ShortName{"q8", Encoding::q8g64}, ShortName{"q4", Encoding::q4g64}};
+
+bool is_affine(const LayoutTensor& tensor) {
+  return tensor.dtype.empty() && encoding_info(tensor.encoding).bias_bytes != 0;
+}
+bool is_seeds(Encoding encoding) { return encoding_info(encoding).seed_bytes != 0; }
+
+Result<void> open_input(const std::string& input, PackPlan& plan) {
+  std::error_code error;
+  plan.folder = std::filesystem::is_directory(input, error);
+  if (plan.folder) {
+    ML_TRY(plan.shards, open_shards(input));
+  } else {
+    ML_TRY(auto bytes, InputBytes::open(input));
+    if (!looks_like_safetensors(bytes->data()))
+      return Error{.status = Status::format, .message = "is no folder and no .safetensors", .path = input};
+    auto file = read_safetensors(bytes->data());
+    if (!file) return with_path(std::move(file.error()), input);
+    plan.shards.push_back({input, std::move(bytes), std::move(*file)});
+  }
+  for (const Shard& shard : plan.shards) {
+    for (const SafetensorsTensor& tensor : shard.file.tensors) plan.entries.push_back({&tensor, &shard.path});
+  }
+  return {};
+}
+
+// In the order of the input's files and bytes.
+Result<void> find_sources(const PackOptions& options, PackPlan& plan) {
+  ML_TRY(std::vector<CheckpointTensor> tensors, join_entries(plan.entries));
+  std::sort(tensors.begin(), tensors.end(),
+            [](const CheckpointTensor& a, const CheckpointTensor& b) { return a.entry < b.entry; });
+  for (CheckpointTensor& tensor : tensors) {
+    if (!tensor.orphan) {
+      plan.sources.push_back(std::move(tensor));
+      continue;
+    }
+    if (options.strict) return orphan_warning(tensor);
+    plan.report.warnings.push_back(orphan_warning(tensor));
+  }
+  return {};
+}
+
+class Chooser {
+ public:
+  explicit Chooser(const PackOptions& options) : options_(options), used_(options.rules.size()) {}
+
+  LayoutTensor choose(const CheckpointTensor& source, PackedTensor& row) {
+    LayoutTensor tensor{.name = source.name, .dtype = std::string(source.dtype), .shape = source.shape};
+    if (!source.view) return tensor;
+    const Wish wish = wish_for(source);
+    const std::string reason = wish.encoding == Encoding::bf16 ? "" : why_not(source, wish.encoding);
+    if (wish.explicitly || source.name.ends_with(kWeight)) row.kept = reason;
+    if (wish.encoding == Encoding::bf16 || !reason.empty()) {
+      tensor.dtype = "BF16";
+      if (source.name.find(kLatent) != source.name.npos && source.name.ends_with(kWeight))
+        tensor.name.resize(tensor.name.size() - kWeight.size());
+      return tensor;
+    }
+    tensor.dtype.clear();
+    tensor.encoding = wish.encoding;
+    if (is_seeds(wish.encoding) && !source.name.ends_with(kWeight)) tensor.name += kWeight;
+    return tensor;
+  }
+
+  Result<void> check_rules() const {
+    for (std::size_t i = 0; i < used_.size(); ++i) {
+      if (used_[i]) continue;
+      return Error{
+          .status = Status::arg,
+          .message = fmt::format("no tensor's name fits the rule \"{}\"", options_.rules[i].pattern)};
+    }
+    return {};
+  }
+
+ private:
+  struct Wish {
+    Encoding encoding;
+    bool explicitly;  // a rule says so
+  };
+
+  Wish wish_for(const CheckpointTensor& source) {
+    const std::string& name = source.name;
+    Wish wish{Encoding::bf16, false};
+    const bool router =
+        std::any_of(kRouters.begin(), kRouters.end(), [&](auto end) { return name.ends_with(end); });
+    if (name.find(kLatent) != name.npos) {
+      wish.encoding = options_.mla.value_or(options_.encoding);
+    } else if (name.ends_with(kWeight) && source.shape.size() > 1 && !router) {
+      wish.encoding = options_.encoding;
+    }
+    for (std::size_t i = 0; i < options_.rules.size(); ++i) {
+      if (!matches_glob(options_.rules[i].pattern, name)) continue;
+      used_[i] = true;
+      wish = {options_.rules[i].encoding, true};
+    }
+    return wish;
+  }
+
+  static std::string why_not(const CheckpointTensor& source, Encoding encoding) {
+    const EncodingInfo& info = encoding_info(encoding);
+    if (source.shape.size() != 2 && source.shape.size() != 3)
+      return fmt::format("{} dimensions, {} needs 2 or 3", source.shape.size(), info.name);
+    // MLX reads seeds in pairs of blocks, whatever the encoding.
+    const std::uint32_t unit = is_seeds(encoding) ? 16 : info.block_weights;
+    if (source.shape.back() % unit != 0)
+      return fmt::format("{} columns, {} needs a multiple of {}", source.shape.back(), info.name, unit);
+    if (source.name.size() > kMaxEncodedName - kWeight.size())
+      return fmt::format("name has {} bytes, too many for {}", source.name.size(), info.name);
+    return {};
+  }
+
+  const PackOptions& options_;
+  std::vector<bool> used_;
+};
+
+// config.json for the written folder.
+Result<std::string> make_config(const std::string& path, const PackOptions& options,
+                                const std::vector<LayoutTensor>& tensors) {
+  ML_TRY(const auto input, InputBytes::open(path));
+  const std::string_view text = as_text(input->data());
+  auto checked = parse_json(text);
+  if (!checked) return with_path(std::move(checked.error()), path);
+  if (!checked->is_object())
+    return Error{.status = Status::format, .message = "is no JSON object", .path = path};
+  nlohmann::ordered_json config = nlohmann::ordered_json::parse(text);
+  for (const char* key : {"auto_map", "quantization", "model_file"}) config.erase(key);
+  if (std::any_of(tensors.begin(), tensors.end(), is_affine)) {
+    nlohmann::ordered_json quantization{{"group_size", 64}, {"bits", 8}, {"mode", "affine"}};
+    for (const LayoutTensor& tensor : tensors) {
+      if (!is_affine(tensor) || tensor.encoding == Encoding::q8g64) continue;
+      std::string module = tensor.name;
+      if (module.ends_with(kWeight)) module.resize(module.size() - kWeight.size());
+      quantization[module] = {{"group_size", encoding_info(tensor.encoding).block_weights}, {"bits", 4}};
+    }
+    config["quantization"] = std::move(quantization);
+  }
+  if (!options.loader.empty())
+    config["model_file"] = std::filesystem::path(options.loader).filename().string();
+  return config.dump(2) + "\n";
+}
+
+Result<void> find_other_files(const std::string& input, const PackOptions& options, PackPlan& plan) {
+  std::error_code error;
+  const auto exists = [&](const std::string& path) { return std::filesystem::exists(path, error); };
+  if (const std::string path = path_in_folder(input, "config.json"); exists(path)) {
+    ML_TRY(plan.config, make_config(path, options, plan.tensors));
+    plan.report.files.emplace_back("config.json");
+  }
+  for (const std::string_view name : kCopied) {
+    if (const std::string path = path_in_folder(input, name); exists(path)) plan.copies.push_back(path);
+  }
+  if (!options.loader.empty()) {
+    plan.copies.push_back(options.loader);
+    const auto part = std::filesystem::path(options.loader).replace_filename(kLoaderPart).string();
+    if (part != options.loader && exists(part)) plan.copies.push_back(part);
+  }
+  for (const std::string& path : plan.copies)
+    plan.report.files.push_back(std::filesystem::path(path).filename().string());
+  plan.report.files.emplace_back("model.safetensors.index.json");
+  return {};
+}
+
+Result<void> check_options(const PackOptions& options) {
+  const auto writable = [](Encoding encoding) {
+    return std::find(pack_encodings().begin(), pack_encodings().end(), encoding) != pack_encodings().end();
+  };
+  bool all = writable(options.encoding) && (!options.mla || writable(*options.mla));
+  for (const PackRule& rule : options.rules) all = all && writable(rule.encoding);
+  if (!all) return Error{.status = Status::arg, .message = "an encoding that seed-pack does not write"};
+  if (options.shard_bytes == 0)
+    return Error{.status = Status::arg, .message = "shard size is 0, must be at least 1"};
+  return {};
+}
+
+}  // namespace
+
+const std::vector<Encoding>& pack_encodings() {
+  static const std::vector<Encoding> all{Encoding::bf16,  Encoding::q8g64,   Encoding::q4g64,
+                                         Encoding::q4g32, Encoding::seed4p4, Encoding::seed4};
+  return all;
+}
+
+std::optional<Encoding> find_pack_encoding(std::string_view name) {
+  const std::string wanted(name);
+  for (const ShortName& row : kShortNames) {
+    if (::strcasecmp(wanted.c_str(), std::string(row.name).c_str()) == 0) return row.encoding;
+  }
+  const auto found = find_encoding(name);
+  if (!found || std::find(pack_encodings().begin(), pack_encodings().end(), *found) == pack_encodings().end())
+    return {};
+  return found;
+}
+
+Result<PackPlan> make_pack_plan(const std::string& input, const std::string& output,
+                                const PackOptions& options) {
+  ML_CHECK(check_options(options));
+  std::error_code error;
+  if (std::filesystem::equivalent(input, output, error))
+    return Error{.status = Status::arg, .message = "output and input are the same", .path = output};
+  PackPlan plan;
+  ML_CHECK(open_input(input, plan));
+  ML_CHECK(find_sources(options, plan));
+  Chooser chooser(options);
+  for (const CheckpointTensor& source : plan.sources) {
+    PackedTensor row{.source_encoding = std::string(source.dtype), .shape = source.shape};
+    LayoutTensor tensor = chooser.choose(source, row);
+    row.name = tensor.name;
+    row.encoding = tensor.dtype == "BF16" ? "bf16"
+                   : tensor.dtype.empty() ? std::string(encoding_info(tensor.encoding).name)
+                                          : tensor.dtype;
+    row.copied =
+        tensor.dtype.empty() ? source.view->encoding == tensor.encoding : tensor.dtype == source.dtype;
+    if (source.view) row.n_weights = source.view->n_weights();
+    plan.report.n_weights += row.n_weights;
+    plan.tensors.push_back(std::move(tensor));
+    plan.report.tensors.push_back(std::move(row));
+  }
+  ML_CHECK(chooser.check_rules());
+  const std::string single = std::filesystem::path(output).filename().string();
+  ML_TRY(plan.layout, lay_out(plan.tensors, plan.folder ? options.shard_bytes : 0, single, {}));
+  std::unordered_set<std::string_view> names;
+  for (const LayoutShard& shard : plan.layout.shards) {
+    for (const LayoutEntry& entry : shard.entries) {
+      if (names.insert(entry.name).second) continue;
+      return Error{.status = Status::format,
+                   .message = "two tensors would get an entry of this name",
+                   .path = input,
+                   .tensor = show_name(entry.name)};
+    }
+    plan.report.n_bytes += shard.n_bytes;
+    plan.report.files.push_back(shard.name);
+    for (const LayoutEntry& entry : shard.entries) plan.report.tensors[entry.tensor].n_bytes += entry.n_bytes;
+  }
+  if (plan.folder) ML_CHECK(find_other_files(input, options, plan));
+  if (plan.report.n_weights != 0) {
+    plan.report.bits_per_weight =
+        8.0 * static_cast<double>(plan.layout.n_entry_bytes) / static_cast<double>(plan.report.n_weights);
+  }
+  return plan;
+}
+
+Result<PackReport> plan_pack(const std::string& input, const std::string& output,
+                             const PackOptions& options) {
+  ML_TRY(PackPlan plan, make_pack_plan(input, output, options));
+  return std::move(plan.report);
+}
+
+}  // namespace ml

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <ml/seed_pack.hpp>
+
+#include "formats/checkpoint_tensor.hpp"
+#include "formats/nanoseed_layout.hpp"
+#include "formats/shards.hpp"
+
+#include <string>
+#include <vector>
+
+namespace ml {
+
+/// What is to be written, and from what.
+struct PackPlan {
+  bool folder = true;  ///< else a single file
+  std::vector<Shard> shards = {};
+  std::vector<CheckpointEntry> entries = {};
+  std::vector<CheckpointTensor> sources = {};  ///< by index of the layout's tensors
+  std::vector<LayoutTensor> tensors = {};
+  Layout layout = {};
+  std::string config = {};               ///< config.json, or empty
+  std::vector<std::string> copies = {};  ///< paths of files to copy
+  PackReport report = {};
+};
+
+Result<PackPlan> make_pack_plan(const std::string& input, const std::string& output,
+                                const PackOptions& options);
+
+}  // namespace ml

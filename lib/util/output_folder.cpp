@@ -1,0 +1,202 @@
+#include "util/output_folder.hpp"
+
+#include "util/temporary_file.hpp"
+#include "util/try.hpp"
+
+#include <fmt/format.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <filesystem>
+
+namespace ml {
+
+namespace {
+
+Error io_error(std::string what, const std::string& path, int number) {
+  return {.status = Status::io, .message = std::move(what), .path = path, .os_errno = number};
+}
+
+// Only what looks like a model folder is replaced: plain files, a config.json or a .safetensors among them.
+Result<std::vector<std::string>> replaceable_files(const std::string& path) {
+  std::vector<std::string> names;
+  bool model = false;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (!it->is_regular_file()) {
+      return Error{.status = Status::io,
+                   .message = fmt::format("exists and holds {}, which is no file: not replaced", name),
+                   .path = path};
+    }
+    model = model || name == "config.json" || name.ends_with(".safetensors");
+    names.push_back(name);
+  }
+  if (error) return io_error("cannot read the folder", path, error.value());
+  if (!names.empty() && !model)
+    return Error{
+        .status = Status::io, .message = "exists and is no model folder: not replaced", .path = path};
+  return names;
+}
+
+}  // namespace
+
+Error OutputFolder::failure(std::string what, const std::string& name) const {
+  return io_error(std::move(what), name.empty() || kind_ == Kind::single_file ? path_ : path_ + "/" + name,
+                  errno);
+}
+
+Result<OutputFolder> OutputFolder::create(const std::string& path, Kind kind, bool force) {
+  OutputFolder out;
+  out.path_ = path;
+  while (out.path_.size() > 1 && out.path_.ends_with('/')) out.path_.pop_back();
+  const std::size_t slash = out.path_.rfind('/');
+  out.name_ = slash == std::string::npos ? out.path_ : out.path_.substr(slash + 1);
+  const std::string parent = slash == std::string::npos ? "." : slash == 0 ? "/" : out.path_.substr(0, slash);
+  out.kind_ = kind;
+  out.force_ = force;
+  if (out.name_.empty() || out.name_ == "." || out.name_ == "..") {
+    errno = EINVAL;
+    return out.failure("cannot create");
+  }
+  struct stat info;
+  if (::stat(out.path_.c_str(), &info) == 0) {
+    if (!force) return Error{.status = Status::io, .message = "exists; -f replaces it", .path = path};
+    if (S_ISDIR(info.st_mode) != (kind == Kind::folder)) {
+      errno = kind == Kind::folder ? ENOTDIR : EISDIR;
+      return out.failure("cannot replace");
+    }
+    if (kind == Kind::folder) ML_CHECK(replaceable_files(out.path_));
+  }
+  out.parent_fd_ = ::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (out.parent_fd_ < 0) return io_error("cannot open folder " + parent, path, errno);
+  std::uint64_t random = 0;
+  if (::getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random)
+    random = static_cast<std::uint64_t>(::getpid());
+  out.temporary_ = fmt::format(".{}.{:016x}.tmp", out.name_.substr(0, NAME_MAX - 32), random);
+  out.folder_slot_ = temporaries::add(out.parent_fd_, out.temporary_);
+  if (out.folder_slot_ < 0)
+    return Error{
+        .status = Status::limit, .message = "too many files are being written at once", .path = path};
+  if (::mkdirat(out.parent_fd_, out.temporary_.c_str(), 0777) != 0) {
+    const Error error = out.failure("cannot create a folder in " + parent);
+    temporaries::drop(std::exchange(out.folder_slot_, -1));
+    return error;
+  }
+  out.folder_fd_ = ::openat(out.parent_fd_, out.temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (out.folder_fd_ < 0) return out.failure("cannot open");
+  return out;
+}
+
+Result<void> OutputFolder::begin_file(const std::string& name, std::uint64_t n_bytes) {
+  ML_CHECK(finish_file());
+  const int slot = temporaries::add(folder_fd_, name);
+  if (slot < 0)
+    return Error{
+        .status = Status::limit, .message = "too many files are being written at once", .path = path_};
+  files_.emplace_back(name, slot);
+  file_fd_ = ::openat(folder_fd_, name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+  if (file_fd_ < 0) return failure("cannot create", name);
+  if (::ftruncate(file_fd_, static_cast<off_t>(n_bytes)) != 0) return failure("cannot write", name);
+  return {};
+}
+
+Result<void> OutputFolder::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::pwrite(file_fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return failure("cannot write", files_.back().first);
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+    offset += static_cast<std::uint64_t>(n);
+  }
+  return {};
+}
+
+Result<void> OutputFolder::write_file(const std::string& name, std::span<const std::byte> bytes) {
+  ML_CHECK(begin_file(name, bytes.size()));
+  return write_at(0, bytes);
+}
+
+Result<void> OutputFolder::finish_file() {
+  if (file_fd_ < 0) return {};
+  const bool flushed = ::fsync(file_fd_) == 0 || errno == EINVAL || errno == ENOTSUP;
+  if (!flushed) return failure("cannot flush to disk", files_.back().first);
+  if (::close(std::exchange(file_fd_, -1)) != 0 && errno != EINTR)
+    return failure("cannot write", files_.back().first);
+  return {};
+}
+
+Result<void> OutputFolder::commit() {
+  ML_CHECK(finish_file());
+  const char* name = name_.c_str();
+  if (kind_ == Kind::single_file) {
+    const unsigned flags = force_ ? 0u : RENAME_NOREPLACE;
+    if (::renameat2(folder_fd_, files_[0].first.c_str(), parent_fd_, name, flags) != 0)
+      return failure("cannot rename");
+    temporaries::drop(files_[0].second);
+    files_.clear();
+    remove_all();
+    ::fsync(parent_fd_);
+    return {};
+  }
+  ::fsync(folder_fd_);
+  int status = ::renameat2(parent_fd_, temporary_.c_str(), parent_fd_, name, RENAME_NOREPLACE);
+  const bool replaces = status != 0 && errno == EEXIST && force_;
+  std::vector<std::string> old;
+  if (replaces) {
+    ML_TRY(old, replaceable_files(path_));
+    status = ::renameat2(parent_fd_, temporary_.c_str(), parent_fd_, name, RENAME_EXCHANGE);
+  }
+  if (status != 0) return failure("cannot rename");
+  for (const auto& [file, slot] : files_) temporaries::drop(slot);
+  files_.clear();
+  if (replaces) {  // what was there has the temporary name now
+    const int fd = ::openat(parent_fd_, temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (const std::string& file : old) ::unlinkat(fd, file.c_str(), 0);
+    if (fd >= 0) ::close(fd);
+    remove_all();
+  } else {
+    temporaries::drop(std::exchange(folder_slot_, -1));
+  }
+  ::fsync(parent_fd_);
+  return {};
+}
+
+void OutputFolder::remove_all() {
+  for (const auto& [file, slot] : files_) {
+    ::unlinkat(folder_fd_, file.c_str(), 0);
+    temporaries::drop(slot);
+  }
+  files_.clear();
+  if (folder_slot_ < 0) return;
+  ::unlinkat(parent_fd_, temporary_.c_str(), AT_REMOVEDIR);
+  temporaries::drop(std::exchange(folder_slot_, -1));
+}
+
+OutputFolder::OutputFolder(OutputFolder&& other) noexcept
+    : path_(std::move(other.path_)),
+      name_(std::move(other.name_)),
+      temporary_(std::move(other.temporary_)),
+      kind_(other.kind_),
+      force_(other.force_),
+      parent_fd_(std::exchange(other.parent_fd_, -1)),
+      folder_fd_(std::exchange(other.folder_fd_, -1)),
+      folder_slot_(std::exchange(other.folder_slot_, -1)),
+      file_fd_(std::exchange(other.file_fd_, -1)),
+      files_(std::exchange(other.files_, {})) {}
+
+OutputFolder::~OutputFolder() {
+  remove_all();
+  if (file_fd_ >= 0) ::close(file_fd_);
+  if (folder_fd_ >= 0) ::close(folder_fd_);
+  if (parent_fd_ >= 0) ::close(parent_fd_);
+}
+
+}  // namespace ml

@@ -1,0 +1,34 @@
+# Everything that can go wrong with files: one line, status 1, nothing left behind and nothing changed.
+model=$ML_TEST_DATA/models/stories260K
+fails() { rc=0; "$@" > out 2>> ../messages || rc=$?; [ $rc -eq 1 ]; [ ! -s out ]; rm out; }
+mkdir work; cd work
+pack="seed-pack -q --encoding q4"
+fails $pack missing -o a
+mkdir folder; fails $pack folder -o a; rmdir folder
+fails $pack "$model" -o nowhere/a
+fails $pack "$model" --rule nothing=q8 -o a
+fails $pack "$model" --loader missing.py -o a
+fails $pack "$model" --imatrix missing -o a
+echo text > text; fails $pack text -o a; rm text
+[ -z "$(ls -A)" ]
+$pack "$model" -o a
+before=$(cat a/* | md5sum)
+fails $pack "$model" -o a
+fails $pack -f a -o a
+[ "$(cat a/* | md5sum)" = "$before" ]
+mkdir other; echo x > other/x; fails $pack -f "$model" -o other; [ "$(cat other/x)" = x ]; rm -r other
+$pack -f --encoding q8 "$model" -o a
+[ "$(ls -A)" = a ]
+cp -r a b; head -c 100000 a/model-00001-of-00001.safetensors > b/model-00001-of-00001.safetensors
+fails $pack b -o c
+python3 - << 'END'
+import json, struct
+# One weight that is not finite, in a single file.
+header = json.dumps({"a.weight": {"dtype": "F32", "shape": [2, 64], "data_offsets": [0, 512]}}).encode()
+with open("nan.safetensors", "wb") as file:
+    file.write(struct.pack("<Q", len(header)) + header + struct.pack("<128f", *([1.0] * 70 + [float("nan")] + [1.0] * 57)))
+END
+fails $pack nan.safetensors -o c.safetensors
+rm -r b nan.safetensors
+[ "$(ls -A)" = a ]
+cat ../messages
