@@ -39,7 +39,10 @@ void print_comparison(cli::Table& table, const About& about, const ml::Evaluatio
 void print_positions(cli::Tool& tool, const ml::EvaluationSums& sums) {
   cli::Table table({Align::right, Align::right, Align::right, Align::right, Align::right});
   std::vector<std::string> head{"tokens before", "tokens", "perplexity"};
-  if (sums.compared()) head.insert(head.end(), {"KL", "same likeliest"});
+  if (sums.compared()) {
+    head.push_back("KL");
+    head.push_back("same likeliest");
+  }
   table.add(head);
   const auto positions = sums.positions();
   for (std::size_t i = 0; i < positions.size(); ++i) {

@@ -138,10 +138,11 @@ std::string usage_problem(const RunOptions& options) {
       (options.chunk != 0 || options.save_every != 0 || options.all_logits || options.resume)) {
     return "--chunk, --all-logits, --resume and --save-every need --imatrix";
   }
-  if (!options.imatrix.empty() &&
-      (options.jsonl || options.chat || !options.session.empty() || !options.logits.empty() ||
-       options.digest || options.stats || options.ctx != 0 || options.lookup != 0 || !options.draft.empty())) {
-    return "--imatrix excludes --jsonl, --chat, --session, --logits, --digest, --stats, --ctx, --lookup and --draft";
+  if (!options.imatrix.empty() && (options.jsonl || options.chat || !options.session.empty() ||
+                                   !options.logits.empty() || options.digest || options.stats ||
+                                   options.ctx != 0 || options.lookup != 0 || !options.draft.empty())) {
+    return "--imatrix excludes --jsonl, --chat, --session, --logits, --digest, --stats, --ctx, --lookup and "
+           "--draft";
   }
   if (options.resume && options.imatrix == "-")
     return "--resume needs a file to go on from, not standard output";

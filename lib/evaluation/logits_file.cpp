@@ -35,7 +35,9 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 
 namespace ml {
 
@@ -123,6 +125,8 @@ Result<void> LogitsWriter::finish() const {
 }
 
 bool LogitsFile::sniff(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;  // a pipe can be read only once
   char magic[4] = {};
   return std::ifstream(path, std::ios::binary).read(magic, 4).good() && std::equal(magic, magic + 4, kMagic);
 }

@@ -56,7 +56,7 @@ class ML_API LogitsWriter {
 /// A logit file, mapped. Its size and header are checked when it is opened, a row when it is read.
 class ML_API LogitsFile {
  public:
-  /// @return true when the file begins as a logit file does
+  /// @return true for a regular file that begins as a logit file does
   static bool sniff(const std::string& path);
   /// @error io, format
   static Result<LogitsFile> open(const std::string& path);
