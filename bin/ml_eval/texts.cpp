@@ -92,7 +92,7 @@ std::uint64_t Plan::hash() const {
   const auto add = [&](std::uint64_t number) { hasher.update(std::as_bytes(std::span(&number, 1))); };
   for (const std::uint64_t number :
        {std::uint64_t(ctx), std::uint64_t(stride), windows, shard_index, n_shards,
-        std::uint64_t(bos ? *bos : ml::kNoToken), std::uint64_t(texts.size())}) {
+        std::uint64_t(bos ? *bos : ml::kNoTop), std::uint64_t(texts.size())}) {
     add(number);
   }
   for (const Text& text : texts) {

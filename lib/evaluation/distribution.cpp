@@ -66,7 +66,7 @@ std::array<std::uint32_t, kTopTokens> likeliest(std::span<const float> logits) {
     for (; at > 0 && logits[i] > logits[top[at - 1]]; --at) top[at] = top[at - 1];
     top[at] = i;
   }
-  std::fill(top.begin() + static_cast<std::ptrdiff_t>(n), top.end(), kNoToken);
+  std::fill(top.begin() + static_cast<std::ptrdiff_t>(n), top.end(), kNoTop);
   return top;
 }
 

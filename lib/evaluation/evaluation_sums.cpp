@@ -63,10 +63,9 @@ void EvaluationSums::add(std::uint32_t n_before, const TokenScore& score, const 
   ++kl_classes_[class_of(kl)];
   change_.add(exp_of(-score.nll) - exp_of(-base.nll));
   const auto known = [&](std::uint32_t token) {
-    return token != kNoToken && std::find(score.top.begin(), score.top.end(), token) != score.top.end();
+    return token != kNoTop && std::find(score.top.begin(), score.top.end(), token) != score.top.end();
   };
-  const auto n_wanted =
-      std::count_if(base.top.begin(), base.top.end(), [](auto id) { return id != kNoToken; });
+  const auto n_wanted = std::count_if(base.top.begin(), base.top.end(), [](auto id) { return id != kNoTop; });
   const auto n_known = std::count_if(base.top.begin(), base.top.end(), known);
   top5_.add(static_cast<double>(n_known) / static_cast<double>(n_wanted));
   Positions& positions = positions_[position_class(n_before)];

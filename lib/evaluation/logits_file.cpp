@@ -191,14 +191,14 @@ Result<LogitsRow> LogitsFile::read(std::uint64_t index, std::span<float> logits)
   row.score.nll = load_le<double>(at + 24);
   for (std::size_t i = 0; i < kTopTokens; ++i) {
     row.score.top[i] = load_le<std::uint32_t>(at + 32 + 4 * i);
-    if (row.score.top[i] >= header_.vocab && row.score.top[i] != kNoToken)
+    if (row.score.top[i] >= header_.vocab && row.score.top[i] != kNoTop)
       return fail(fmt::format("row {} has token {} beyond the vocabulary", index, row.score.top[i]),
                   32 + 4 * i);
   }
   if (row.token >= header_.vocab)
     return fail(fmt::format("row {} has token {} beyond the vocabulary", index, row.token), 0);
   if (!(row.score.log_sum >= 0 && row.score.nll >= 0) || !std::isfinite(row.score.log_sum + row.score.nll) ||
-      !std::isfinite(row.score.max) || row.score.top[0] == kNoToken) {
+      !std::isfinite(row.score.max) || row.score.top[0] == kNoTop) {
     return fail(fmt::format("row {} has a score that is no probability", index), 8);
   }
   if (header_.precision == LogitPrecision::bits32) {

@@ -97,7 +97,7 @@ TEST_CASE("a token's score is what its probability says", "[evaluation]") {
   // Equal logits: the smaller ids first; a vocabulary smaller than five leaves places empty.
   CHECK(score_token(std::vector<float>(9, 1.0f), 3)->top == std::array<std::uint32_t, 5>{0, 1, 2, 3, 4});
   CHECK(score_token(std::vector<float>{1, 2}, 0)->top ==
-        std::array<std::uint32_t, 5>{1, 0, kNoToken, kNoToken, kNoToken});
+        std::array<std::uint32_t, 5>{1, 0, kNoTop, kNoTop, kNoTop});
   CHECK(score_token(std::vector<float>{1, 5, 2, 9, 4, 7, 5}, 0)->top ==
         std::array<std::uint32_t, 5>{3, 5, 1, 6, 4});
   CHECK(score_token(std::vector<float>{3}, 0)->nll == 0);

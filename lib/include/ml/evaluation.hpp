@@ -43,11 +43,11 @@ struct TokenScore {
   double log_sum = 0;  ///< log of the sum of e^(logit - largest logit)
   double max = 0;      ///< the largest logit
   double nll = 0;      ///< -log of the token's probability, in nats
-  /// The likeliest tokens, the likeliest first, the smaller id where two are equal; kNoToken past the
+  /// The likeliest tokens, the likeliest first, the smaller id where two are equal; kNoTop past the
   /// vocabulary.
   std::array<std::uint32_t, kTopTokens> top{};
 };
-inline constexpr std::uint32_t kNoToken = UINT32_MAX;
+inline constexpr std::uint32_t kNoTop = UINT32_MAX;
 
 /// Everything in double precision and in a fixed order: the same bits on every machine.
 ///
