@@ -184,6 +184,7 @@ Result<void> find_other_files(const std::string& input, const PackOptions& optio
     if (const std::string path = path_in_folder(input, name); exists(path)) plan.copies.push_back(path);
   }
   if (!options.loader.empty()) {
+    ML_CHECK(InputBytes::open(options.loader));  // now, not after the search
     plan.copies.push_back(options.loader);
     const auto part = std::filesystem::path(options.loader).replace_filename(kLoaderPart).string();
     if (part != options.loader && exists(part)) plan.copies.push_back(part);
