@@ -1,0 +1,60 @@
+#pragma once
+
+// What a CPU target provides for encoding weights, as kernels::Table does for running a model. Every table
+// gives the same bits.
+
+#include "kernels/table.hpp"
+
+#include <cstdint>
+
+namespace ml::kernels {
+
+/// Sixteen Q4_0 blocks, one a lane, and what was chosen for them.
+struct Q4Blocks {
+  const float* x[kLanes];         ///< 32 finite weights each; lanes without a block have zeros
+  const float* channels[kLanes];  ///< importance of each weight's channel; null: none, in every lane alike
+  float mean_square[kLanes];      ///< of each block's row, with importance
+  bool to_unit;                   ///< divide every block by its largest magnitude, not the small ones only
+  bool f16;                       ///< scales will be stored as f16
+
+  unsigned char quants[kLanes][kBlockWeights / 2];
+  float d[kLanes];  ///< not yet rounded to f16
+  float error[kLanes];
+};
+
+/// Sums of doubles, element i in sum i mod 16.
+struct ErrorSums {
+  double error[kLanes];
+  double source[kLanes];
+};
+
+struct QuantTable {
+  /// Float32 from n little-endian f16 or bf16 numbers, exactly.
+  void (*widen_f16)(const unsigned char* data, std::uint64_t n, float* out);
+  void (*widen_bf16)(const unsigned char* data, std::uint64_t n, float* out);
+  /// @return whether none of n floats, a multiple of 16, is NaN or infinite
+  bool (*all_finite)(const float* x, std::uint64_t n);
+  /// mlb(5), Q8_0. d: the scale as stored; infinite where f16 overflows.
+  void (*encode_q8_0)(const float* x, std::uint64_t n_blocks, bool f16, std::int8_t* quants, float* d);
+  /// mlb(5), Q4_0 round. d: the unrounded scale.
+  void (*encode_q4_0_round)(const float* x, std::uint64_t n_blocks, unsigned char* quants, float* d);
+  /// mlb(5), Q4_0 search. The error is that of the weights divided by what the block was divided by.
+  void (*search_q4_0)(Q4Blocks& blocks);
+  /// The same, refined (q4_0.hpp, encode_q4_0_best).
+  void (*refine_q4_0)(Q4Blocks& blocks);
+  /// Adds (x - q d)^2 and x^2.
+  void (*measure_q8_0)(const float* x, std::uint64_t n_blocks, const std::int8_t* quants, const float* d,
+                       ErrorSums& sums);
+  void (*measure_q4_0)(const float* x, std::uint64_t n_blocks, const unsigned char* quants, const float* d,
+                       ErrorSums& sums);
+  /// Float to IEEE half, nearest even.
+  void (*to_f16)(const float* x, std::uint64_t n, std::uint16_t* out);
+};
+
+extern const QuantTable scalar_quant_table;
+#if defined(__x86_64__)
+extern const QuantTable avx2_quant_table;
+extern const QuantTable avx512_quant_table;
+#endif
+
+}  // namespace ml::kernels
