@@ -32,37 +32,51 @@ inline Floats round_f16(Floats x) {
 }
 
 // x - x is 0, or NaN where x is not finite.
-bool all_finite(const float* x, std::uint64_t n) {
-  Floats sum = set1(0.0f);
+float largest_magnitude(const float* x, std::uint64_t n) {
+  Floats zero = set1(0.0f);
+  Floats most = zero;
   for (std::uint64_t i = 0; i < n; i += kLanes) {
     const Floats v = load(x + i);
-    sum = add(sum, sub(v, v));
+    zero = add(zero, sub(v, v));
+    most = max(abs(v), most);
   }
-  return fold_add(sum) == 0.0f;
+  return fold_add(zero) == 0.0f ? fold_max(most) : __builtin_nanf("");
 }
 
+inline std::uint64_t blocks_left(std::uint64_t n_blocks, std::uint64_t b) {
+  return n_blocks - b < kLanes ? n_blocks - b : kLanes;
+}
+
+// Sixteen blocks at a time, so that their scales come of one division.
 void encode_q8_0(const float* x, std::uint64_t n_blocks, bool f16, std::int8_t* quants, float* d) {
-  for (std::uint64_t b = 0; b < n_blocks; ++b, x += kBlockWeights, quants += kBlockWeights) {
-    const Floats low = load(x);
-    const Floats high = load(x + kLanes);
-    const float amax = fold_max(max(abs(low), abs(high)));
-    const bool zero = amax < 1e-30f;  // 127 / amax could overflow
-    float scale = zero ? 0.0f : amax / 127.0f;
-    float inverse = zero ? 0.0f : 127.0f / amax;
-    if (f16) {
-      std::uint16_t half;
-      store_f16_n(&half, set1(scale), 1);
-      scale = fold_max(load_f16_n(reinterpret_cast<const unsigned char*>(&half), 1));
-      inverse = scale == 0.0f ? 0.0f : 1.0f / scale;
+  const Floats zero = set1(0.0f);
+  const Floats smallest = set1(1e-30f);  // below it 127 / amax could overflow
+  for (std::uint64_t first = 0; first < n_blocks; first += kLanes) {
+    const std::uint64_t n = blocks_left(n_blocks, first);
+    float inverses[kLanes] = {};
+    for (std::uint64_t b = 0; b < n; ++b) {
+      const float* block = x + (first + b) * kBlockWeights;
+      inverses[b] = fold_max(max(abs(load(block)), abs(load(block + kLanes))));
     }
-    d[b] = scale;
-    const Floats factor = set1(inverse);
-    const auto quantize = [&](Floats v) {
-      const Floats rounded = add(mul(v, factor), copysign(set1(0.5f), v));
-      return truncate(max(min(rounded, set1(127.0f)), set1(-127.0f)));
-    };
-    store_i8(quants, quantize(low));
-    store_i8(quants + kLanes, quantize(high));
+    const Floats amax = load(inverses);
+    Floats scale = select_less(amax, smallest, zero, div(amax, set1(127.0f)));
+    Floats inverse = select_less(amax, smallest, zero, div(set1(127.0f), amax));
+    if (f16) {
+      scale = round_f16(scale);
+      inverse = select_less(zero, scale, div(set1(1.0f), scale), zero);
+    }
+    store_n(d + first, scale, n);
+    store(inverses, inverse);
+    for (std::uint64_t b = 0; b < n; ++b) {
+      const float* block = x + (first + b) * kBlockWeights;
+      const Floats factor = set1(inverses[b]);
+      const auto quantize = [&](Floats v) {
+        const Floats rounded = add(mul(v, factor), copysign(set1(0.5f), v));
+        return truncate(max(min(rounded, set1(127.0f)), set1(-127.0f)));
+      };
+      store_i8(quants + (first + b) * kBlockWeights, quantize(load(block)));
+      store_i8(quants + (first + b) * kBlockWeights + kLanes, quantize(load(block + kLanes)));
+    }
   }
 }
 
@@ -72,55 +86,68 @@ inline void store_nibbles(unsigned char* out, Ints low, Ints high) {
   store_i8(reinterpret_cast<std::int8_t*>(out), shift_right<24>(shift_left<24>(packed)));
 }
 
+// The element of largest magnitude, the first one among equals.
+inline float largest_element(const float* block) {
+  const Floats low = load(block);
+  const Floats high = load(block + kLanes);
+  const float most = fold_max(max(abs(low), abs(high)));
+  const bool positive = any_equal(low, high, set1(most));
+  if (positive != any_equal(low, high, set1(-most))) return positive ? most : -most;
+  std::uint64_t j = 0;  // both signs have it; also among zeros
+  while (block[j] != most && block[j] != -most) ++j;
+  return block[j];
+}
+
 void encode_q4_0_round(const float* x, std::uint64_t n_blocks, unsigned char* quants, float* d) {
-  for (std::uint64_t b = 0; b < n_blocks; ++b, x += kBlockWeights, quants += kBlockWeights / 2) {
-    const Floats low = load(x);
-    const Floats high = load(x + kLanes);
-    const float most = fold_max(max(low, high));
-    const float least = -fold_max(max(sub(set1(0.0f), low), sub(set1(0.0f), high)));
-    float m = most > -least ? most : least;
-    if (most == -least) {  // the first one of both signs, also among zeros
-      std::uint64_t j = 0;
-      while (x[j] != most && x[j] != least) ++j;
-      m = x[j];
+  for (std::uint64_t first = 0; first < n_blocks; first += kLanes) {
+    const std::uint64_t n = blocks_left(n_blocks, first);
+    float inverses[kLanes] = {};
+    for (std::uint64_t b = 0; b < n; ++b) inverses[b] = largest_element(x + (first + b) * kBlockWeights);
+    const Floats scale = div(load(inverses), set1(-8.0f));
+    const Floats reciprocal = div(set1(1.0f), scale);
+    store_n(d + first, scale, n);
+    store(inverses, select_less(abs(reciprocal), set1(__builtin_inff()), reciprocal, set1(0.0f)));
+    for (std::uint64_t b = 0; b < n; ++b) {
+      const float* block = x + (first + b) * kBlockWeights;
+      const Floats inverse = set1(inverses[b]);
+      const auto nibbles = [&](Floats v) {
+        return truncate(min(add(mul(v, inverse), set1(8.5f)), set1(15.0f)));
+      };
+      store_nibbles(quants + (first + b) * (kBlockWeights / 2), nibbles(load(block)),
+                    nibbles(load(block + kLanes)));
     }
-    d[b] = m / -8.0f;
-    const float reciprocal = 1.0f / d[b];
-    const Floats inverse = set1(__builtin_isfinite(reciprocal) ? reciprocal : 0.0f);
-    const auto nibbles = [&](Floats v) {
-      return truncate(min(add(mul(v, inverse), set1(8.5f)), set1(15.0f)));
-    };
-    store_nibbles(quants, nibbles(low), nibbles(high));
   }
 }
 
-inline void add_squares(Floats x, Floats y, Doubles& error, Doubles& source) {
-  const Doubles wide = widen(x);
-  const Doubles r = sub(wide, widen(y));
-  error = add(error, mul(r, r));
-  source = add(source, mul(wide, wide));
-}
-
-// weights(b, low, high): the two halves of block b before they are scaled.
+// weights(b, low, high): the two halves of block b before they are scaled. Sums of one call are float32, of
+// values scaled to about 1.
 template <class Weights>
-inline void measure(const float* x, std::uint64_t n_blocks, const float* d, ErrorSums& sums,
+inline void measure(const float* x, std::uint64_t n_blocks, const float* d, float unit, ErrorSums& sums,
                     Weights weights) {
-  Doubles error = load(sums.error);
-  Doubles source = load(sums.source);
+  const Floats factor = set1(1.0f / unit);
+  Floats error = set1(0.0f);
+  Floats source = set1(0.0f);
+  const auto add_half = [&](Floats v, Floats w, Floats scale) {
+    const Floats r = mul(sub(v, mul(w, scale)), factor);
+    const Floats scaled = mul(v, factor);
+    error = fma(r, r, error);
+    source = fma(scaled, scaled, source);
+  };
   for (std::uint64_t b = 0; b < n_blocks; ++b, x += kBlockWeights) {
     Floats low, high;
     weights(b, low, high);
-    const Floats scale = set1(d[b]);
-    add_squares(load(x), mul(low, scale), error, source);
-    add_squares(load(x + kLanes), mul(high, scale), error, source);
+    add_half(load(x), low, set1(d[b]));
+    add_half(load(x + kLanes), high, set1(d[b]));
   }
-  store(sums.error, error);
-  store(sums.source, source);
+  const Doubles wide = widen(set1(unit));
+  const Doubles square = mul(wide, wide);
+  store(sums.error, add(load(sums.error), mul(widen(error), square)));
+  store(sums.source, add(load(sums.source), mul(widen(source), square)));
 }
 
 void measure_q8_0(const float* x, std::uint64_t n_blocks, const std::int8_t* quants, const float* d,
-                  ErrorSums& sums) {
-  measure(x, n_blocks, d, sums, [&](std::uint64_t b, Floats& low, Floats& high) {
+                  float unit, ErrorSums& sums) {
+  measure(x, n_blocks, d, unit, sums, [&](std::uint64_t b, Floats& low, Floats& high) {
     const auto* bytes = reinterpret_cast<const unsigned char*>(quants) + b * kBlockWeights;
     low = load_i8(bytes);
     high = load_i8(bytes + kLanes);
@@ -128,8 +155,8 @@ void measure_q8_0(const float* x, std::uint64_t n_blocks, const std::int8_t* qua
 }
 
 void measure_q4_0(const float* x, std::uint64_t n_blocks, const unsigned char* quants, const float* d,
-                  ErrorSums& sums) {
-  measure(x, n_blocks, d, sums, [&](std::uint64_t b, Floats& low, Floats& high) {
+                  float unit, ErrorSums& sums) {
+  measure(x, n_blocks, d, unit, sums, [&](std::uint64_t b, Floats& low, Floats& high) {
     low = load_low_nibbles(quants + b * (kBlockWeights / 2));
     high = load_high_nibbles(quants + b * (kBlockWeights / 2));
   });

@@ -11,7 +11,7 @@ namespace {
 constexpr QuantTable kQuantRows{
     .widen_f16 = widen_f16,
     .widen_bf16 = widen_bf16,
-    .all_finite = all_finite,
+    .largest_magnitude = largest_magnitude,
     .encode_q8_0 = encode_q8_0,
     .encode_q4_0_round = encode_q4_0_round,
     .search_q4_0 = search_q4_0,

@@ -32,8 +32,8 @@ struct QuantTable {
   /// Float32 from n little-endian f16 or bf16 numbers, exactly.
   void (*widen_f16)(const unsigned char* data, std::uint64_t n, float* out);
   void (*widen_bf16)(const unsigned char* data, std::uint64_t n, float* out);
-  /// @return whether none of n floats, a multiple of 16, is NaN or infinite
-  bool (*all_finite)(const float* x, std::uint64_t n);
+  /// @return the largest magnitude of n floats, a multiple of 16; NaN where one of them is NaN or infinite
+  float (*largest_magnitude)(const float* x, std::uint64_t n);
   /// mlb(5), Q8_0. d: the scale as stored; infinite where f16 overflows.
   void (*encode_q8_0)(const float* x, std::uint64_t n_blocks, bool f16, std::int8_t* quants, float* d);
   /// mlb(5), Q4_0 round. d: the unrounded scale.
@@ -42,11 +42,12 @@ struct QuantTable {
   void (*search_q4_0)(Q4Blocks& blocks);
   /// The same, refined (q4_0.hpp, encode_q4_0_best).
   void (*refine_q4_0)(Q4Blocks& blocks);
-  /// Adds (x - q d)^2 and x^2.
+  /// Adds (x - q d)^2 and x^2 of some thousand weights.
+  /// @param unit  a normal power of two near the largest magnitude, at most 2^126
   void (*measure_q8_0)(const float* x, std::uint64_t n_blocks, const std::int8_t* quants, const float* d,
-                       ErrorSums& sums);
+                       float unit, ErrorSums& sums);
   void (*measure_q4_0)(const float* x, std::uint64_t n_blocks, const unsigned char* quants, const float* d,
-                       ErrorSums& sums);
+                       float unit, ErrorSums& sums);
   /// Float to IEEE half, nearest even.
   void (*to_f16)(const float* x, std::uint64_t n, std::uint16_t* out);
 };

@@ -69,13 +69,14 @@ Error RowCoder::non_finite(std::uint64_t row, std::span<const float> x) const {
                                  std::isnan(*bad) ? "NaN" : "infinite")};
 }
 
-void RowCoder::measure(std::span<const float> x, const std::byte* data, const float* d,
+void RowCoder::measure(std::span<const float> x, float largest, const std::byte* data, const float* d,
                        kernels::ErrorSums& sums) const {
   const std::uint64_t n_blocks = x.size() / kBlock;
+  const float unit = std::ldexp(1.0f, std::clamp(largest > 0 ? std::ilogb(largest) : 0, -126, 126));
   if (array_.encoding == Encoding::q8_0) {
-    table_.measure_q8_0(x.data(), n_blocks, reinterpret_cast<const std::int8_t*>(data), d, sums);
+    table_.measure_q8_0(x.data(), n_blocks, reinterpret_cast<const std::int8_t*>(data), d, unit, sums);
   } else {
-    table_.measure_q4_0(x.data(), n_blocks, reinterpret_cast<const unsigned char*>(data), d, sums);
+    table_.measure_q4_0(x.data(), n_blocks, reinterpret_cast<const unsigned char*>(data), d, unit, sums);
   }
 }
 
@@ -110,7 +111,8 @@ Result<void> RowCoder::encode_step(std::uint64_t row, std::uint64_t n_rows, Scra
     source_.load(row + i, x.subspan(i * cols, cols), scratch.spare);
   }
   std::fill_n(scratch.x.begin() + static_cast<std::ptrdiff_t>(x.size()), kernels::kLanes, 0.0f);
-  if (!table_.all_finite(x.data(), kernels::padded_floats(x.size()))) return non_finite(row, x);
+  const float largest = table_.largest_magnitude(scratch.x.data(), kernels::padded_floats(x.size()));
+  if (std::isnan(largest)) return non_finite(row, x);
   if (!encoding_info(array_.encoding).quantized) {  // .mlb stores plain tensors as float32 only
     std::memcpy(data, x.data(), n_rows * row_bytes_);
     return {};
@@ -129,7 +131,7 @@ Result<void> RowCoder::encode_step(std::uint64_t row, std::uint64_t n_rows, Scra
   }
   if (bad_block)
     return overflow(source_.source_row(row + *bad_block / row_blocks_), *bad_block % row_blocks_);
-  measure(x, data, scratch.d.data(), sums);
+  measure(x, largest, data, scratch.d.data(), sums);
   return {};
 }
 

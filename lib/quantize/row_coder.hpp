@@ -56,7 +56,7 @@ class RowCoder {
                                            std::byte* data, std::byte* scales) const;
   std::optional<std::uint64_t> copy_row(std::uint64_t from, std::byte* data, std::byte* scales,
                                         float* d) const;
-  void measure(std::span<const float> x, const std::byte* data, const float* d,
+  void measure(std::span<const float> x, float largest, const std::byte* data, const float* d,
                kernels::ErrorSums& sums) const;
   Error non_finite(std::uint64_t row, std::span<const float> x) const;
   std::uint64_t step_rows() const;

@@ -16,6 +16,13 @@ inline Floats trunc(Floats a) {
   return map([&](auto i) { return std::trunc(a.lane[i]); });
 }
 
+// Whether a lane of a or b equals that of x.
+inline bool any_equal(Floats a, Floats b, Floats x) {
+  bool any = false;
+  for (std::uint64_t i = 0; i < kLanes; ++i) any = any || a.lane[i] == x.lane[i] || b.lane[i] == x.lane[i];
+  return any;
+}
+
 struct Doubles {
   double lane[kLanes];
 };

@@ -13,6 +13,13 @@ inline Floats trunc(Floats a) {
   return {_mm256_round_ps(a.low, kToZero), _mm256_round_ps(a.high, kToZero)};
 }
 
+inline bool any_equal(Floats a, Floats b, Floats x) {
+  const auto equal = [](__m256 p, __m256 q) { return _mm256_cmp_ps(p, q, _CMP_EQ_OQ); };
+  const __m256 either = _mm256_or_ps(_mm256_or_ps(equal(a.low, x.low), equal(a.high, x.high)),
+                                     _mm256_or_ps(equal(b.low, x.low), equal(b.high, x.high)));
+  return _mm256_movemask_ps(either) != 0;
+}
+
 struct Doubles {
   __m256d v[4];
 };

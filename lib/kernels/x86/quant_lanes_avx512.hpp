@@ -10,6 +10,10 @@ namespace {
 inline Floats sqrt(Floats a) { return {_mm512_sqrt_ps(a.v)}; }
 inline Floats trunc(Floats a) { return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)}; }
 
+inline bool any_equal(Floats a, Floats b, Floats x) {
+  return (_mm512_cmp_ps_mask(a.v, x.v, _CMP_EQ_OQ) | _mm512_cmp_ps_mask(b.v, x.v, _CMP_EQ_OQ)) != 0;
+}
+
 struct Doubles {
   __m512d low, high;
 };
