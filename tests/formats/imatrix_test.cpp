@@ -102,7 +102,7 @@ TEST_CASE("every defect of an MLI1 file has its message", "[imatrix]") {
       {patched(good, 20, 40u), "q_dim is 40, must be a multiple of 32 (ML_E_SHAPE, offset 20)"},
       {patched(good, 20, 32u), "q_dim is 32, must be 0 where it is dim (ML_E_FORMAT, offset 20)"},
       {good.substr(0, good.size() - 1), "file is 3879 bytes, its sums need 3880 (ML_E_FORMAT, offset 3879)"},
-      {patched(good, 8, 65536u), "file is 3880 bytes, its sums need 117441040 (ML_E_FORMAT, offset 3880)"},
+      {patched(good, 8, 65536u), "file is 3880 bytes, its sums need 117440808 (ML_E_FORMAT, offset 3880)"},
       {good + "x", "1 bytes after the last sum (ML_E_FORMAT, offset 3880)"},
       {patched(good, sum_at(33), nan),
        "sum of channel 1 is NaN, must be finite (ML_E_FORMAT, tensor layers.0.o, offset 304)"},
