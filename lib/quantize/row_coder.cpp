@@ -94,10 +94,16 @@ std::optional<std::uint64_t> RowCoder::encode_q4_0(std::span<const float> x, std
                        scales, d);
 }
 
-// A row whose quants stay; its scales may change their type.
+// A row whose quants stay; its scales may change their type. A row that the source lacks is zeros.
 std::optional<std::uint64_t> RowCoder::copy_row(std::uint64_t from, std::byte* data, std::byte* scales,
                                                 float* d) const {
   const TensorView& view = source_.view();
+  if (from == RowSource::kNone) {
+    std::memset(data, array_.encoding == Encoding::q4_0 ? 0x88 : 0, row_bytes_);
+    std::memset(scales, 0, row_scale_bytes_);
+    std::fill_n(d, row_blocks_, 0.0f);
+    return std::nullopt;
+  }
   std::memcpy(data, view.data.data() + from * row_bytes_, row_bytes_);
   for (std::uint64_t b = 0; b < row_blocks_; ++b) d[b] = load_scale(view, from * row_blocks_ + b);
   return store_scales(table_, {d, row_blocks_}, array_.scale_type, scales);

@@ -181,6 +181,40 @@ TEST_CASE("hidden_dim grows by zero rows and zero columns", "[quantize]") {
   }
 }
 
+TEST_CASE("quants that stay grow by rows of zeros", "[quantize]") {
+  ModelDesc desc = small_desc();
+  desc.hidden_dim = 72;
+  for (const Encoding encoding : {Encoding::q8_0, Encoding::q4_0}) {
+    Source source(desc);
+    Tensor& w1 = source.at(Role::w1, 0);
+    const std::size_t block_bytes = encoding_info(encoding).block_bytes;
+    auto quants = std::make_shared<std::vector<std::byte>>(72 * 2 * block_bytes, std::byte{0x19});
+    auto scales = std::make_shared<std::vector<float>>(72 * 2, 0.5f);
+    w1.view = {.encoding = encoding,
+               .scale_type = ScaleType::f32,
+               .rows = 72,
+               .cols = 64,
+               .data = *quants,
+               .scales = std::as_bytes(std::span(*scales))};
+    source.storage.push_back(quants);
+    source.storage.push_back(scales);
+    for (const ScaleType type : {ScaleType::f32, ScaleType::f16}) {
+      const auto written = quantize(source.model(), {.type = encoding, .scales = type});
+      REQUIRE(written);
+      const Model model = reopen(written->bytes);
+      const TensorView& view = model.find(Role::w1, 0)->view;
+      REQUIRE(view.rows == 96);
+      std::vector<float> row(64);
+      decode_row(view, 71, row);
+      CHECK(row[0] == (encoding == Encoding::q8_0 ? 25 : 1) * 0.5f);
+      for (std::uint64_t r = 72; r < 96; ++r) {
+        decode_row(view, r, row);
+        CHECK(row == std::vector<float>(64));
+      }
+    }
+  }
+}
+
 TEST_CASE("rotate-half rows become interleaved pairs, where they rotate", "[quantize]") {
   ModelDesc desc = small_desc();
   desc.rope.layout = RopeLayout::rotate_half;
