@@ -419,6 +419,32 @@ TEST_CASE("options and shapes that cannot be", "[quantize]") {
   CHECK_FALSE(find_q8_class("gate"));
 }
 
+TEST_CASE("an importance matrix goes with what it can weigh", "[quantize]") {
+  const Source source(small_desc());
+  Imatrix imatrix{.shape = *imatrix_shape(source.desc), .tokens = 1, .classifier_tokens = 1, .sums = {}};
+  for (std::uint64_t i = 0; i < imatrix.shape.n_sums(); ++i)
+    imatrix.sums.push_back(static_cast<double>(i % 5));
+  const auto problem = [&](QuantizeOptions options) {
+    options.imatrix = &imatrix;
+    const auto plan = plan_quantize(source.model(), options);
+    return plan ? std::string() : plan.error().message;
+  };
+  CHECK(problem({.type = Encoding::q4_0}).empty());
+  CHECK(problem({.type = Encoding::q8_0}) == "type is q8_0: an importance matrix weighs Q4_0 matrices only");
+  CHECK(problem({.type = Encoding::q4_0, .q4_rule = Q4Rule::round}) ==
+        "rule is round: its scale is the largest element / -8, which an importance matrix cannot change");
+  const auto plan =
+      plan_quantize(source.model(), {.type = Encoding::q4_0, .q8_mask = 8, .imatrix = &imatrix});
+  REQUIRE(plan);
+  for (const QuantizedTensor& tensor : plan->tensors) {
+    // Without a shared classifier the embedding is looked up only.
+    const bool wanted = tensor.array.encoding == Encoding::q4_0 && tensor.name != "tok_emb";
+    CHECK(tensor.weighted == wanted);
+  }
+  imatrix.shape.dim = 32;
+  CHECK(problem({.type = Encoding::q4_0}) == "dim is 32, but 64 in the model");
+}
+
 TEST_CASE("linear attention: lb and la are Q8_0 whatever the type, lconv stays float", "[quantize]") {
   ModelDesc desc = small_desc();
   desc.linear = {.k_heads = 2, .v_heads = 4, .k_dim = 8, .v_dim = 8, .conv = 4};
