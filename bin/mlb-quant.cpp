@@ -23,6 +23,7 @@ struct Arguments {
   std::string scales = "f32";
   std::vector<std::string> q8;
   std::string q4_rule = "search";
+  std::string imatrix;
   std::uint32_t max_seq = 0;
   bool dry_run = false;
   bool json = false;
@@ -46,10 +47,15 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->type_name("CLASS")
       ->delimiter(',')
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("--q4-rule", arguments.q4_rule,
-                 "How Q4_0 scales are found: the best of 13 fits, or as checkpoints trained for Q4_0 expect")
-      ->check(CLI::IsMember({"search", "round"}, CLI::ignore_case))
+  app.add_option(
+         "--q4-rule", arguments.q4_rule,
+         "How Q4_0 scales are found: the best of 13 fits, that one refined, or as checkpoints trained for "
+         "Q4_0 expect")
+      ->check(CLI::IsMember({"search", "best", "round"}, CLI::ignore_case))
       ->capture_default_str();
+  app.add_option("--imatrix", arguments.imatrix,
+                 "With q4_0, search or best: an importance matrix of the model, which weighs the errors")
+      ->type_name("FILE");
   app.add_option("--max-seq", arguments.max_seq, "Lower the longest context to this many positions")
       ->check(CLI::Range(1u, 1u << 24));
   app.add_flag("--dry-run", arguments.dry_run, "Print what would be written, and write nothing");
@@ -98,10 +104,9 @@ nlohmann::ordered_json to_json(const Arguments& arguments, const ml::QuantizeOpt
       {"scales", ml::scale_type_name(options.scales)},
       {"q8", classes},
       {"q4_rule", arguments.q4_rule},
+      {"imatrix", arguments.imatrix.empty() ? nlohmann::json() : nlohmann::json(arguments.imatrix)},
       {"bytes", report.n_bytes},
       {"n_weights", report.n_weights},
-      {"source_weights", report.source_weights},
-      {"source_weights", report.source_weights},
       {"source_weights", report.source_weights},
       {"bits_per_weight", report.bits_per_weight},
       {"hidden_dim", report.header.hidden_dim},
@@ -118,7 +123,8 @@ nlohmann::ordered_json to_json(const Arguments& arguments, const ml::QuantizeOpt
                                {"encoding", ml::encoding_info(tensor.array.encoding).name},
                                {"scales", ml::scale_type_name(tensor.array.scale_type)},
                                {"bytes", tensor.array.n_bytes + tensor.array.n_scale_bytes},
-                               {"copied", tensor.copied}};
+                               {"copied", tensor.copied},
+                               {"weighted", tensor.weighted}};
     if (!arguments.dry_run) {
       row["rms_error"] = tensor.rms_error;
       row["relative_error"] = tensor.relative_error;
@@ -157,6 +163,36 @@ void note_changes(cli::Tool& tool, const Arguments& arguments, const ml::Quantiz
   }
 }
 
+// Opens the importance matrix that --imatrix names. @return false after an error
+bool take_imatrix(cli::Tool& tool, const Arguments& arguments, const ml::Model& model, ml::Imatrix& imatrix,
+                  ml::QuantizeOptions& options) {
+  if (arguments.imatrix.empty()) return true;
+  auto opened = ml::open_imatrix(arguments.imatrix);
+  auto fits = opened ? ml::check_imatrix_fits(*opened, model.desc()) : ml::Result<void>(opened.error());
+  if (!fits) {
+    tool.fail(ml::with_path(fits.error(), arguments.imatrix));
+    return false;
+  }
+  imatrix = std::move(*opened);
+  options.imatrix = &imatrix;
+  return true;
+}
+
+// Matrices that the importance matrix says nothing of.
+void note_unweighted(cli::Tool& tool, const Arguments& arguments, const ml::QuantizeReport& report) {
+  if (arguments.imatrix.empty()) return;
+  std::vector<std::string> names;
+  std::size_t n_q4 = 0;
+  for (const ml::QuantizedTensor& tensor : report.tensors) {
+    if (tensor.array.encoding != ml::Encoding::q4_0) continue;
+    ++n_q4;
+    if (!tensor.weighted) names.push_back(tensor.name);
+  }
+  if (names.empty()) return;
+  tool.note(fmt::format("{} of {} Q4_0 matrices are quantized without importance: {}{}", names.size(), n_q4,
+                        names.front(), names.size() == 1 ? "" : ", ..."));
+}
+
 void note_result(cli::Tool& tool, const Arguments& arguments, const ml::QuantizeReport& report) {
   const auto worst = std::max_element(report.tensors.begin(), report.tensors.end(),
                                       [](const ml::QuantizedTensor& a, const ml::QuantizedTensor& b) {
@@ -174,9 +210,22 @@ void quantize(cli::Tool& tool, const Arguments& arguments) {
   ml::QuantizeOptions options{
       .type = *ml::find_encoding(arguments.type),
       .scales = lower(arguments.scales) == "f16" ? ml::ScaleType::f16 : ml::ScaleType::f32,
-      .q4_rule = lower(arguments.q4_rule) == "round" ? ml::Q4Rule::round : ml::Q4Rule::search,
+      .q4_rule = lower(arguments.q4_rule) == "round"  ? ml::Q4Rule::round
+                 : lower(arguments.q4_rule) == "best" ? ml::Q4Rule::best
+                                                      : ml::Q4Rule::search,
       .max_seq = arguments.max_seq,
-      .threads = tool.threads()};
+      .threads = tool.threads(),
+      .target = tool.target()};
+  if (!arguments.imatrix.empty() && options.type == ml::Encoding::q8_0) {
+    return tool.fail_usage("--imatrix goes with --type q4_0 only: Q8_0 matrices take no importance");
+  }
+  if (!arguments.imatrix.empty() && options.q4_rule == ml::Q4Rule::round) {
+    return tool.fail_usage(
+        "--imatrix excludes --q4-rule round: its scale is the largest element / -8, whatever the importance");
+  }
+  if (arguments.imatrix == "-" && arguments.input == "-") {
+    return tool.fail_usage("INPUT and --imatrix cannot both come from standard input");
+  }
   if (!take_classes(tool, arguments, options)) return;
   const bool to_stdout = arguments.output == "-" || arguments.output == "/dev/stdout";
   if (arguments.json && to_stdout && !arguments.dry_run) {
@@ -186,18 +235,23 @@ void quantize(cli::Tool& tool, const Arguments& arguments) {
   const std::string input_name = arguments.input == "-" ? "standard input" : arguments.input;
   const auto model = ml::Model::open(arguments.input);
   if (!model) return tool.fail(ml::with_path(model.error(), input_name));
+  ml::Imatrix imatrix;
+  if (!take_imatrix(tool, arguments, *model, imatrix, options)) return;
   const auto plan = ml::plan_quantize(*model, options);
   if (!plan) return tool.fail(ml::with_path(plan.error(), input_name));
   if (arguments.dry_run) {
     note_changes(tool, arguments, *plan);
+    note_unweighted(tool, arguments, *plan);
     tool.print(arguments.json ? cli::json_line(to_json(arguments, options, *plan)) : plan_text(*plan));
     return;
   }
 
-  auto out = ml::OutputFile::create(arguments.output,
-                                    {.force = tool.force(), .inputs = cli::input_files(arguments.input)});
+  std::vector<std::string> inputs = cli::input_files(arguments.input);
+  if (!arguments.imatrix.empty()) inputs.push_back(arguments.imatrix);
+  auto out = ml::OutputFile::create(arguments.output, {.force = tool.force(), .inputs = inputs});
   if (!out) return tool.fail(out.error());
   note_changes(tool, arguments, *plan);
+  note_unweighted(tool, arguments, *plan);
   ml::Result<ml::QuantizeReport> report = [&] {
     cli::Progress progress(tool, "quantizing", plan->n_bytes, cli::human_size);
     options.progress = [&progress](std::uint64_t done, std::uint64_t) { progress.set(done); };

@@ -192,24 +192,26 @@ void decode_row_int_group(const TensorView& view, std::uint64_t row, std::span<f
 namespace {
 
 // One row by the encoding's rule, its quants as int8. @return the first group whose scale overflows
-std::optional<std::uint64_t> quantize_row(const IntGroup& layout, ScaleType scale_type,
-                                          std::span<const float> x, bool round, std::span<std::byte> packed,
-                                          std::int8_t* quants, std::byte* scales) {
+std::optional<std::uint64_t> quantize_row(const kernels::QuantTable& table, const IntGroup& layout,
+                                          ScaleType scale_type, std::span<const float> x, bool round,
+                                          std::span<std::byte> packed, std::int8_t* quants, std::byte* scales,
+                                          float* d) {
   if (layout.bits == 8) {
-    return encode_q8_0(x, scale_type, reinterpret_cast<std::byte*>(quants), scales, layout.group);
+    return encode_q8_0(table, x, scale_type, reinterpret_cast<std::byte*>(quants), scales, d, layout.group);
   }
-  const auto overflow = round
-                            ? encode_q4_0_round(x, scale_type, packed.data(), scales, layout.group)
-                            : encode_q4_0_search(x, nullptr, scale_type, packed.data(), scales, layout.group);
+  const auto overflow =
+      round ? encode_q4_0_round(table, x, scale_type, packed.data(), scales, d, layout.group)
+            : encode_q4_0_search(table, x, nullptr, scale_type, packed.data(), scales, d, layout.group);
   load_row({4, layout.group, QuantOrder::halves}, packed.data(), x.size(), quants);
   return overflow;
 }
 
 }  // namespace
 
-std::optional<OverflowPlace> encode_int_group(Encoding encoding, ScaleType scale_type,
-                                              std::span<const float> x, std::uint64_t cols, bool round,
-                                              std::byte* data, std::byte* scales) {
+std::optional<OverflowPlace> encode_int_group(const kernels::QuantTable& table, Encoding encoding,
+                                              ScaleType scale_type, std::span<const float> x,
+                                              std::uint64_t cols, bool round, std::byte* data,
+                                              std::byte* scales) {
   const IntGroup layout = *int_group(encoding);
   const std::uint64_t n_rows = x.size() / cols;
   const std::uint64_t n_groups = cols / layout.group;
@@ -218,10 +220,11 @@ std::optional<OverflowPlace> encode_int_group(Encoding encoding, ScaleType scale
   std::vector<std::byte> packed(cols / 2);
   std::vector<std::int8_t> quants(cols);
   std::vector<std::byte> row_scales(n_groups * n_scale_bytes);
+  std::vector<float> d(n_groups);
   std::optional<OverflowPlace> overflow;
   for (std::uint64_t row = 0; row < n_rows; ++row) {
-    const auto bad = quantize_row(layout, scale_type, x.subspan(row * cols, cols), round, packed,
-                                  quants.data(), row_scales.data());
+    const auto bad = quantize_row(table, layout, scale_type, x.subspan(row * cols, cols), round, packed,
+                                  quants.data(), row_scales.data(), d.data());
     if (bad && !overflow) overflow = OverflowPlace{row, *bad};
     if (layout.order != QuantOrder::blocks) {
       store_row(layout, quants.data(), cols, data + row * row_bytes);

@@ -68,8 +68,9 @@ struct OverflowPlace {
   std::uint64_t row;  ///< counted in x
   std::uint64_t group;
 };
-std::optional<OverflowPlace> encode_int_group(Encoding encoding, ScaleType scale_type,
-                                              std::span<const float> x, std::uint64_t cols, bool round,
-                                              std::byte* data, std::byte* scales);
+std::optional<OverflowPlace> encode_int_group(const kernels::QuantTable& table, Encoding encoding,
+                                              ScaleType scale_type, std::span<const float> x,
+                                              std::uint64_t cols, bool round, std::byte* data,
+                                              std::byte* scales);
 
 }  // namespace ml

@@ -8,6 +8,8 @@
 
 #include <ml/encoding.hpp>
 
+#include "kernels/quant_table.hpp"
+
 #include <optional>
 #include <span>
 
@@ -15,13 +17,13 @@ namespace ml {
 
 void decode_row_q4_0(const TensorView& view, std::uint64_t row, std::span<float> out);
 
-/// What an importance matrix says about a run of blocks.
+/// What an importance matrix says about rows of weights.
 struct Q4Importance {
-  std::span<const float> channels;  ///< of each element's input channel, > 0
-  float mean_square = 0;            ///< mean x^2 of the element's row
+  std::span<const float> channels;      ///< of each column, > 0
+  std::span<const float> mean_squares;  ///< mean x^2 of each row
 };
 
-/// Encodes consecutive blocks by the search rule (mlb(5), QUANTIZATION), in float32:
+/// Encodes rows of blocks by the search rule (mlb(5), QUANTIZATION), in float32:
 ///
 ///   m      the first element of the largest magnitude
 ///   w_j    x_j^2, or channel_j * sqrt(mean_square + x_j^2)
@@ -34,22 +36,34 @@ struct Q4Importance {
 /// A block whose |m| is below 1e-6 is divided by |m| first and its d multiplied by it afterwards; so is a
 /// block whose sums leave the range of float32. Every sum runs in element order; nothing is fused.
 ///
-/// @param x           finite, a multiple of `group`
+/// @param x           finite, whole blocks; with importance whole rows of importance->channels.size()
 /// @param importance  null: none
 /// @param quants      x.size() / 2 bytes
-/// @param d           a scale of that type for each block; f16 scales are rounded after the choice
+/// @param stored      a scale of that type for each block; f16 scales are rounded after the choice
+/// @param d           the same scales as float32
 /// @param group       weights of a block: 32 for Q4_0; 64, 128 for encodings of mog(5)
 /// @return            the first block whose scale overflows f16 (its output means nothing), if any
-std::optional<std::uint64_t> encode_q4_0_search(std::span<const float> x, const Q4Importance* importance,
-                                                ScaleType scales, std::byte* quants, std::byte* d,
+std::optional<std::uint64_t> encode_q4_0_search(const kernels::QuantTable& table, std::span<const float> x,
+                                                const Q4Importance* importance, ScaleType scales,
+                                                std::byte* quants, std::byte* stored, float* d,
                                                 std::uint32_t group = kBlock);
+
+/// The same, with the search as the starting point of a better one: least-squares scales for 96 more places
+/// of the largest element, 4 to 9.75 by quarters and 10 to 21.5 by halves on both sides of zero; the one that
+/// explains most of sum(w x^2) is refined four times (levels nearest to x / d, then their least-squares d);
+/// last, levels for d as it is stored. Where that is not better than the search by one part in 2^18 of its
+/// error, summed in double with scales as they are stored, the block is the search's.
+std::optional<std::uint64_t> encode_q4_0_best(const kernels::QuantTable& table, std::span<const float> x,
+                                              const Q4Importance* importance, ScaleType scales,
+                                              std::byte* quants, std::byte* stored, float* d);
 
 /// Encodes consecutive blocks by the round rule, as checkpoints trained for Q4_0 expect:
 ///
 ///   d = m / -8, level = min(trunc(x * (1 / d) + 8.5), 15) - 8; where 1 / d is not finite every level is 0
 ///
 /// F16 scales: the levels come from the unrounded d. Parameters and result as above.
-std::optional<std::uint64_t> encode_q4_0_round(std::span<const float> x, ScaleType scales, std::byte* quants,
-                                               std::byte* d, std::uint32_t group = kBlock);
+std::optional<std::uint64_t> encode_q4_0_round(const kernels::QuantTable& table, std::span<const float> x,
+                                               ScaleType scales, std::byte* quants, std::byte* stored,
+                                               float* d, std::uint32_t group = kBlock);
 
 }  // namespace ml

@@ -8,6 +8,8 @@
 
 #include <ml/encoding.hpp>
 
+#include "kernels/quant_table.hpp"
+
 #include <optional>
 #include <span>
 
@@ -24,10 +26,12 @@ void decode_row_q8_0(const TensorView& view, std::uint64_t row, std::span<float>
 ///
 /// @param x       finite, a multiple of `group`
 /// @param quants  x.size() bytes
-/// @param d       a scale of that type for each block
+/// @param stored  a scale of that type for each block
+/// @param d       the same scales as float32
 /// @param group   weights of a block: 32 for Q8_0; 64, 128 for encodings of mog(5)
 /// @return        the first block whose scale overflows f16 (its output means nothing), if any
-std::optional<std::uint64_t> encode_q8_0(std::span<const float> x, ScaleType scales, std::byte* quants,
-                                         std::byte* d, std::uint32_t group = kBlock);
+std::optional<std::uint64_t> encode_q8_0(const kernels::QuantTable& table, std::span<const float> x,
+                                         ScaleType scales, std::byte* quants, std::byte* stored, float* d,
+                                         std::uint32_t group = kBlock);
 
 }  // namespace ml

@@ -2,8 +2,12 @@
 
 #include <ml/encoding.hpp>
 
+#include "kernels/quant_table.hpp"
 #include "util/bytes.hpp"
 #include "util/half.hpp"
+
+#include <optional>
+#include <span>
 
 namespace ml {
 
@@ -13,5 +17,11 @@ inline float load_scale(const TensorView& view, std::uint64_t index) {
              ? f16_to_f32(load_le<std::uint16_t>(view.scales.data() + 2 * index))
              : load_le<float>(view.scales.data() + 4 * index);
 }
+
+/// Stores scales one after the other; d becomes what is stored.
+///
+/// @return  the first scale that overflows f16
+std::optional<std::uint64_t> store_scales(const kernels::QuantTable& table, std::span<float> d,
+                                          ScaleType type, std::byte* stored);
 
 }  // namespace ml

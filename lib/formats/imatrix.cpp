@@ -208,6 +208,11 @@ Result<ImatrixShape> imatrix_shape(const ModelDesc& desc) {
   return shape;
 }
 
+Result<void> check_imatrix_fits(const Imatrix& imatrix, const ModelDesc& desc) {
+  ML_TRY(const ImatrixShape shape, imatrix_shape(desc));
+  return check_same_shape(imatrix.shape, shape, "the model");
+}
+
 std::uint64_t imatrix_sum_offset(std::uint64_t index) { return kHeaderBytes + index * kSumBytes; }
 
 double ImatrixFile::sum(std::uint64_t index) const {

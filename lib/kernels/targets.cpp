@@ -32,6 +32,7 @@ struct TargetRow {
   Target target;
   std::string_view name;
   const kernels::Table* table;
+  const kernels::QuantTable* quant_table;
   bool (*runs_here)();
 };
 
@@ -60,11 +61,11 @@ bool has_avx512() {
 
 // Slowest first.
 constexpr TargetRow kTargets[] = {
-    {Target::scalar, "scalar", &kernels::scalar_table, always},
+    {Target::scalar, "scalar", &kernels::scalar_table, &kernels::scalar_quant_table, always},
 #if defined(__x86_64__)
-    {Target::avx2, "avx2", &kernels::avx2_table, has_avx2},
-    {Target::avxvnni, "avxvnni", &kernels::avxvnni_table, has_avxvnni},
-    {Target::avx512, "avx512", &kernels::avx512_table, has_avx512},
+    {Target::avx2, "avx2", &kernels::avx2_table, &kernels::avx2_quant_table, has_avx2},
+    {Target::avxvnni, "avxvnni", &kernels::avxvnni_table, &kernels::avx2_quant_table, has_avxvnni},
+    {Target::avx512, "avx512", &kernels::avx512_table, &kernels::avx512_quant_table, has_avx512},
 #endif
 };
 
@@ -120,6 +121,7 @@ unsigned available_threads() {
 namespace kernels {
 
 const Table& table_of(Target target) { return *row_of(target).table; }
+const QuantTable& quant_table_of(Target target) { return *row_of(target).quant_table; }
 
 }  // namespace kernels
 }  // namespace ml

@@ -1,4 +1,5 @@
 #include "encodings/int_group.hpp"
+#include "kernels/targets.hpp"
 #include "quantize/mog_plan.hpp"
 #include "util/bytes.hpp"
 #include "util/half.hpp"
@@ -78,8 +79,8 @@ class Encoder {
       }
       return {};
     }
-    const auto overflow =
-        encode_int_group(array_.encoding, array_.scale_type, x, array_.cols, round_, data, scales);
+    const auto overflow = encode_int_group(kernels::quant_table_of(Target::best), array_.encoding,
+                                           array_.scale_type, x, array_.cols, round_, data, scales);
     if (!overflow) return {};
     return Error{.status = Status::limit,
                  .message = fmt::format("scale of row {}, group {} is over 65504 and cannot be stored as f16",

@@ -32,7 +32,35 @@ Result<void> check_options(const QuantizeOptions& options) {
   if (options.type == Encoding::q8_0 && options.q8_mask != 0) {
     return bad_options("type is q8_0: classes of matrices to store as Q8_0 go with q4_0 only");
   }
+  if (options.imatrix != nullptr && options.type == Encoding::q8_0) {
+    return bad_options("type is q8_0: an importance matrix weighs Q4_0 matrices only");
+  }
+  if (options.imatrix != nullptr && options.q4_rule == Q4Rule::round) {
+    return bad_options(
+        "rule is round: its scale is the largest element / -8, which an importance matrix cannot change");
+  }
   return {};
+}
+
+std::optional<ImatrixInput> input_of(Role role, const ModelDesc& desc) {
+  switch (role) {
+    case Role::wq:
+    case Role::wk:
+    case Role::wv:
+    case Role::wg:
+    case Role::lqkv:
+    case Role::lz: return ImatrixInput::qkv;
+    case Role::wo:
+    case Role::lout: return ImatrixInput::o;
+    case Role::w1:
+    case Role::w3: return ImatrixInput::gate_up;
+    case Role::w2: return ImatrixInput::down;
+    case Role::wcls: return ImatrixInput::classifier;
+    case Role::tok_emb:
+      // An embedding of its own is looked up, not multiplied.
+      return desc.shared_classifier ? std::optional(ImatrixInput::classifier) : std::nullopt;
+    default: return std::nullopt;
+  }
 }
 
 std::uint32_t round_up(std::uint32_t n) {
@@ -60,6 +88,7 @@ Result<QuantizePlan> make_quantize_plan(const Model& model, const QuantizeOption
   plan.report.source_max_seq = desc.max_seq;
   desc.hidden_dim = round_up(desc.hidden_dim);
   if (options.max_seq != 0) desc.max_seq = std::min(desc.max_seq, options.max_seq);
+  if (options.imatrix != nullptr) ML_CHECK(check_imatrix_fits(*options.imatrix, model.desc()));
   const MlbStorage storage{.type = options.type, .scales = options.scales, .q8_mask = options.q8_mask};
   ML_TRY(plan.mlb, plan_mlb(desc, storage));
 
@@ -76,13 +105,21 @@ Result<QuantizePlan> make_quantize_plan(const Model& model, const QuantizeOption
     report.tensors.push_back({.name = array.name(),
                               .source = source->name,
                               .array = array,
-                              .copied = view.encoding == array.encoding && view.cols == array.cols});
+                              .copied = view.encoding == array.encoding && view.cols == array.cols,
+                              .weighted = !importance_of(array, model.desc(), options).empty()});
     report.n_weights += array.rows * array.cols;
     report.source_weights += view.n_weights();
     array_bytes += array.n_bytes + array.n_scale_bytes;
   }
   report.bits_per_weight = 8.0 * static_cast<double>(array_bytes) / static_cast<double>(report.n_weights);
   return plan;
+}
+
+std::vector<float> importance_of(const MlbArray& array, const ModelDesc& desc,
+                                 const QuantizeOptions& options) {
+  const auto input = input_of(array.role, desc);
+  if (options.imatrix == nullptr || array.encoding != Encoding::q4_0 || !input) return {};
+  return imatrix_importance(*options.imatrix, array.layer, *input);
 }
 
 Result<QuantizeReport> plan_quantize(const Model& model, const QuantizeOptions& options) {

@@ -13,4 +13,9 @@ struct QuantizePlan {
 };
 Result<QuantizePlan> make_quantize_plan(const Model& model, const QuantizeOptions& options);
 
+/// The importance of each column of an array that is written as Q4_0, zeros beyond the source's width
+/// included; empty where options give none or its sums say nothing.
+std::vector<float> importance_of(const MlbArray& array, const ModelDesc& desc,
+                                 const QuantizeOptions& options);
+
 }  // namespace ml

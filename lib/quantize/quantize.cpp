@@ -1,6 +1,7 @@
 #include <ml/quantize.hpp>
 #include <ml/target.hpp>
 
+#include "kernels/targets.hpp"
 #include "quantize/ordered_turns.hpp"
 #include "quantize/plan.hpp"
 #include "quantize/row_coder.hpp"
@@ -36,7 +37,7 @@ Error with_tensor(Error error, std::string_view name) {
 
 // Memory of one thread.
 struct Workspace {
-  std::vector<float> scratch;
+  RowCoder::Scratch scratch;
   std::vector<std::byte> data;
 };
 
@@ -45,9 +46,9 @@ class Workspaces {
   explicit Workspaces(unsigned n) : all_(n) {
     for (Workspace& workspace : all_) free_.push_back(&workspace);
   }
-  void reserve(std::size_t n_floats, std::size_t n_bytes) {
+  void reserve(const RowCoder& coder, std::size_t n_bytes) {
     for (Workspace& workspace : all_) {
-      if (workspace.scratch.size() < n_floats) workspace.scratch.resize(n_floats);
+      coder.reserve(workspace.scratch);
       if (workspace.data.size() < n_bytes) workspace.data.resize(n_bytes);
     }
   }
@@ -103,10 +104,11 @@ Result<void> Quantizer::write_tensor(QuantizedTensor& tensor) {
   const auto start = Clock::now();
   const MlbArray& array = tensor.array;
   const Tensor& source_tensor = *model_.find(array.role, array.layer);
-  const RowSource source(model_.desc(), source_tensor, array.cols);
-  const RowCoder coder(source, array, options_);
+  const kernels::QuantTable& table = kernels::quant_table_of(options_.target);
+  const RowSource source(model_.desc(), source_tensor, array.cols, table);
+  const RowCoder coder(source, array, options_.q4_rule, importance_of(array, model_.desc(), options_), table);
   const std::uint64_t piece_rows = std::max<std::uint64_t>(1, kPieceWeights / array.cols);
-  workspaces_.reserve(2 * array.cols, std::min(piece_rows, array.rows) * coder.row_bytes());
+  workspaces_.reserve(coder, std::min(piece_rows, array.rows) * coder.row_bytes());
   scales_.resize(array.n_scale_bytes);
 
   OrderedTurns turns;
@@ -120,15 +122,13 @@ Result<void> Quantizer::write_tensor(QuantizedTensor& tensor) {
     const std::uint64_t last = std::min(array.rows, first + piece_rows);
     SquareSums piece_sums;
     std::optional<Error> piece_error;
-    for (std::uint64_t row = first; row < last && !piece_error && !failed.load(std::memory_order_relaxed);
-         ++row) {
-      auto row_sums =
-          coder.encode(row, workspace.scratch, workspace.data.data() + (row - first) * coder.row_bytes(),
-                       scales_.data() + row * coder.row_scale_bytes());
-      if (row_sums) {
-        piece_sums.add(*row_sums);
+    if (!failed.load(std::memory_order_relaxed)) {
+      auto encoded = coder.encode(first, last, workspace.scratch, workspace.data.data(),
+                                  scales_.data() + first * coder.row_scale_bytes());
+      if (encoded) {
+        piece_sums = *encoded;
       } else {
-        piece_error = with_tensor(std::move(row_sums.error()), source_tensor.name);
+        piece_error = with_tensor(std::move(encoded.error()), source_tensor.name);
       }
     }
     turns.take(piece, [&] {

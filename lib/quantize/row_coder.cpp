@@ -9,43 +9,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace ml {
 
 namespace {
 
-bool all_finite(std::span<const float> x) {
-  std::uint32_t bad = 0;
-  for (const float value : x) {
-    bad |= (std::bit_cast<std::uint32_t>(value) & 0x7f800000u) == 0x7f800000u ? 1u : 0u;
-  }
-  return bad == 0;
-}
-
-// Eight sums, element i in sum i mod 8: a fixed order that vectorizes.
-SquareSums square_sums(std::span<const float> x, std::span<const float> y) {
-  constexpr std::size_t kSums = 8;
-  double error[kSums] = {};
-  double source[kSums] = {};
-  std::size_t i = 0;
-  for (; i + kSums <= x.size(); i += kSums) {
-    for (std::size_t k = 0; k < kSums; ++k) {
-      const double value = x[i + k];
-      const double difference = value - static_cast<double>(y[i + k]);
-      error[k] += difference * difference;
-      source[k] += value * value;
-    }
-  }
-  for (; i < x.size(); ++i) {
-    const double value = x[i];
-    const double difference = value - static_cast<double>(y[i]);
-    error[i % kSums] += difference * difference;
-    source[i % kSums] += value * value;
-  }
-  SquareSums sums;
-  for (std::size_t k = 0; k < kSums; ++k) sums.add({error[k], source[k]});
-  return sums;
-}
+// Weights that stay in the first-level cache from the source to the error sums.
+constexpr std::uint64_t kStepWeights = 4096;
 
 Error overflow(std::uint64_t row, std::uint64_t block) {
   return {.status = Status::limit,
@@ -53,83 +24,133 @@ Error overflow(std::uint64_t row, std::uint64_t block) {
               fmt::format("scale of row {}, block {} is over 65504 and cannot be stored as f16", row, block)};
 }
 
+// The float32 of the row's float64 mean, summed in the order of the columns.
+float mean_square(std::span<const float> row) {
+  double sum = 0;
+  for (const float value : row) sum += static_cast<double>(value) * static_cast<double>(value);
+  return static_cast<float>(std::min<double>(sum / static_cast<double>(row.size()), HUGE_VALF));
+}
+
 }  // namespace
 
-RowCoder::RowCoder(const RowSource& source, const MlbArray& array, const QuantizeOptions& options)
+RowCoder::RowCoder(const RowSource& source, const MlbArray& array, Q4Rule rule, std::vector<float> importance,
+                   const kernels::QuantTable& table)
     : source_(source),
       array_(array),
-      q4_rule_(options.q4_rule),
+      q4_rule_(rule),
+      importance_(std::move(importance)),
+      table_(table),
       copied_(source.view().encoding == array.encoding && encoding_info(array.encoding).quantized &&
               source.view().cols == array.cols) {
   const EncodingInfo& info = encoding_info(array.encoding);
-  row_bytes_ = array.cols / info.block_weights * info.block_bytes;
-  row_scale_bytes_ = array.cols / info.block_weights * scale_bytes(array.scale_type);
+  row_blocks_ = array.cols / info.block_weights;
+  row_bytes_ = row_blocks_ * info.block_bytes;
+  row_scale_bytes_ = row_blocks_ * scale_bytes(array.scale_type);
+}
+
+std::uint64_t RowCoder::step_rows() const { return std::max<std::uint64_t>(1, kStepWeights / array_.cols); }
+
+void RowCoder::reserve(Scratch& scratch) const {
+  const auto grow = [](std::vector<float>& memory, std::uint64_t n) {
+    if (memory.size() < n) memory.resize(n);
+  };
+  grow(scratch.x, step_rows() * array_.cols + kernels::kLanes);
+  grow(scratch.spare, array_.cols);
+  grow(scratch.d, step_rows() * row_blocks_);
+  grow(scratch.mean_squares, step_rows());
 }
 
 Error RowCoder::non_finite(std::uint64_t row, std::span<const float> x) const {
   const auto bad = std::find_if(x.begin(), x.end(), [](float value) { return !std::isfinite(value); });
-  const auto column = static_cast<std::uint64_t>(bad - x.begin());
+  const auto index = static_cast<std::uint64_t>(bad - x.begin());
   return {.status = Status::format,
-          .message = fmt::format("weight of row {}, column {} is {}, must be finite", source_.source_row(row),
-                                 column, std::isnan(*bad) ? "NaN" : "infinite")};
+          .message = fmt::format("weight of row {}, column {} is {}, must be finite",
+                                 source_.source_row(row + index / array_.cols), index % array_.cols,
+                                 std::isnan(*bad) ? "NaN" : "infinite")};
 }
 
-SquareSums RowCoder::measure(std::span<const float> x, std::span<float> y, const std::byte* data,
-                             const std::byte* scales) const {
-  const TensorView written{.encoding = array_.encoding,
-                           .scale_type = array_.scale_type,
-                           .rows = 1,
-                           .cols = array_.cols,
-                           .data = {data, row_bytes_},
-                           .scales = {scales, row_scale_bytes_}};
-  decode_row(written, 0, y);
-  return square_sums(x, y);
-}
-
-Result<SquareSums> RowCoder::encode(std::uint64_t row, std::span<float> scratch, std::byte* data,
-                                    std::byte* scales) const {
-  if (copied_ && source_.source_row(row) != RowSource::kNone) return copy(row, scratch, data, scales);
-  const std::span<float> x = scratch.first(array_.cols);
-  source_.load(row, x, scratch.subspan(array_.cols, array_.cols));
-  if (!all_finite(x)) return non_finite(row, x);
-  std::optional<std::uint64_t> bad_block;
+void RowCoder::measure(std::span<const float> x, float largest, const std::byte* data, const float* d,
+                       kernels::ErrorSums& sums) const {
+  const std::uint64_t n_blocks = x.size() / kBlock;
+  const float unit = std::ldexp(1.0f, std::clamp(largest > 0 ? std::ilogb(largest) : 0, -126, 126));
   if (array_.encoding == Encoding::q8_0) {
-    bad_block = encode_q8_0(x, array_.scale_type, data, scales);
-  } else if (array_.encoding == Encoding::q4_0) {
-    bad_block = q4_rule_ == Q4Rule::round ? encode_q4_0_round(x, array_.scale_type, data, scales)
-                                          : encode_q4_0_search(x, nullptr, array_.scale_type, data, scales);
-  } else {  // .mlb stores plain tensors as float32 only
-    std::memcpy(data, x.data(), row_bytes_);
-    return square_sums(x, x);
+    table_.measure_q8_0(x.data(), n_blocks, reinterpret_cast<const std::int8_t*>(data), d, unit, sums);
+  } else {
+    table_.measure_q4_0(x.data(), n_blocks, reinterpret_cast<const unsigned char*>(data), d, unit, sums);
   }
-  if (bad_block) return overflow(source_.source_row(row), *bad_block);
-  return measure(x, scratch.subspan(array_.cols, array_.cols), data, scales);
 }
 
-Result<SquareSums> RowCoder::copy(std::uint64_t row, std::span<float> scratch, std::byte* data,
-                                  std::byte* scales) const {
+std::optional<std::uint64_t> RowCoder::encode_q4_0(std::span<const float> x, std::uint64_t n_rows,
+                                                   Scratch& scratch, std::byte* data,
+                                                   std::byte* scales) const {
+  float* d = scratch.d.data();
+  if (q4_rule_ == Q4Rule::round) return encode_q4_0_round(table_, x, array_.scale_type, data, scales, d);
+  Q4Importance importance{importance_, std::span(scratch.mean_squares).first(n_rows)};
+  for (std::uint64_t i = 0; i < n_rows && !importance_.empty(); ++i) {
+    scratch.mean_squares[i] = mean_square(x.subspan(i * array_.cols, array_.cols));
+  }
+  const auto encode_blocks = q4_rule_ == Q4Rule::best ? encode_q4_0_best : encode_q4_0_search;
+  return encode_blocks(table_, x, importance_.empty() ? nullptr : &importance, array_.scale_type, data,
+                       scales, d);
+}
+
+// A row whose quants stay; its scales may change their type. A row that the source lacks is zeros.
+std::optional<std::uint64_t> RowCoder::copy_row(std::uint64_t from, std::byte* data, std::byte* scales,
+                                                float* d) const {
   const TensorView& view = source_.view();
-  const std::uint64_t from = source_.source_row(row);
-  const std::uint64_t n_blocks = view.cols / kBlock;
-  const std::span<float> x = scratch.first(array_.cols);
-  source_.load(row, x, scratch.subspan(array_.cols, array_.cols));
-  if (!all_finite(x)) return non_finite(row, x);
+  if (from == RowSource::kNone) {
+    std::memset(data, array_.encoding == Encoding::q4_0 ? 0x88 : 0, row_bytes_);
+    std::memset(scales, 0, row_scale_bytes_);
+    std::fill_n(d, row_blocks_, 0.0f);
+    return std::nullopt;
+  }
   std::memcpy(data, view.data.data() + from * row_bytes_, row_bytes_);
-  if (view.scale_type == array_.scale_type) {
-    std::memcpy(scales, view.scales.data() + from * row_scale_bytes_, row_scale_bytes_);
-    return square_sums(x, x);
+  for (std::uint64_t b = 0; b < row_blocks_; ++b) d[b] = load_scale(view, from * row_blocks_ + b);
+  return store_scales(table_, {d, row_blocks_}, array_.scale_type, scales);
+}
+
+Result<void> RowCoder::encode_step(std::uint64_t row, std::uint64_t n_rows, Scratch& scratch, std::byte* data,
+                                   std::byte* scales, kernels::ErrorSums& sums) const {
+  const std::uint64_t cols = array_.cols;
+  const std::span<float> x = std::span(scratch.x).first(n_rows * cols);
+  for (std::uint64_t i = 0; i < n_rows; ++i) {
+    source_.load(row + i, x.subspan(i * cols, cols), scratch.spare);
   }
-  for (std::uint64_t b = 0; b < n_blocks; ++b) {
-    const float d = load_scale(view, from * n_blocks + b);
-    if (array_.scale_type == ScaleType::f32) {
-      store_le(scales + 4 * b, d);
-      continue;
+  std::fill_n(scratch.x.begin() + static_cast<std::ptrdiff_t>(x.size()), kernels::kLanes, 0.0f);
+  const float largest = table_.largest_magnitude(scratch.x.data(), kernels::padded_floats(x.size()));
+  if (std::isnan(largest)) return non_finite(row, x);
+  if (!encoding_info(array_.encoding).quantized) {  // .mlb stores plain tensors as float32 only
+    std::memcpy(data, x.data(), n_rows * row_bytes_);
+    return {};
+  }
+  std::optional<std::uint64_t> bad_block;
+  if (copied_) {
+    for (std::uint64_t i = 0; i < n_rows && !bad_block; ++i) {
+      bad_block = copy_row(source_.source_row(row + i), data + i * row_bytes_, scales + i * row_scale_bytes_,
+                           scratch.d.data() + i * row_blocks_);
+      if (bad_block) *bad_block += i * row_blocks_;
     }
-    const std::uint16_t half = f32_to_f16(d);
-    if ((half & 0x7fffu) == 0x7c00u) return overflow(from, b);
-    store_le(scales + 2 * b, half);
+  } else if (array_.encoding == Encoding::q8_0) {
+    bad_block = encode_q8_0(table_, x, array_.scale_type, data, scales, scratch.d.data());
+  } else {
+    bad_block = encode_q4_0(x, n_rows, scratch, data, scales);
   }
-  return measure(x, scratch.subspan(array_.cols, array_.cols), data, scales);
+  if (bad_block)
+    return overflow(source_.source_row(row + *bad_block / row_blocks_), *bad_block % row_blocks_);
+  measure(x, largest, data, scratch.d.data(), sums);
+  return {};
+}
+
+Result<SquareSums> RowCoder::encode(std::uint64_t first, std::uint64_t last, Scratch& scratch,
+                                    std::byte* data, std::byte* scales) const {
+  kernels::ErrorSums sums = {};
+  const std::uint64_t step = step_rows();
+  for (std::uint64_t row = first; row < last; row += step) {
+    ML_CHECK(encode_step(row, std::min(step, last - row), scratch, data + (row - first) * row_bytes_,
+                         scales + (row - first) * row_scale_bytes_, sums));
+  }
+  return SquareSums{std::accumulate(std::begin(sums.error), std::end(sums.error), 0.0),
+                    std::accumulate(std::begin(sums.source), std::end(sums.source), 0.0)};
 }
 
 }  // namespace ml

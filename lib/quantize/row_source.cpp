@@ -14,8 +14,9 @@ bool rotates(Role role) {
 
 }  // namespace
 
-RowSource::RowSource(const ModelDesc& desc, const Tensor& tensor, std::uint64_t cols)
-    : view_(tensor.view), cols_(cols) {
+RowSource::RowSource(const ModelDesc& desc, const Tensor& tensor, std::uint64_t cols,
+                     const kernels::QuantTable& table)
+    : view_(tensor.view), table_(table), cols_(cols) {
   if (desc.rope.layout != RopeLayout::rotate_half || !rotates(tensor.role)) return;
   head_dim_ = desc.head_dim;
   rot_dim_ = desc.rope.rot_dim;
@@ -27,6 +28,18 @@ std::uint64_t RowSource::source_row(std::uint64_t row) const {
   return head_dim_ == 0 || permute_elements_ ? row : rotate_half_row(row, head_dim_, rot_dim_);
 }
 
+// As decode_row(), at the speed of the target.
+void RowSource::decode(std::uint64_t row, std::span<float> out) const {
+  const auto* data = reinterpret_cast<const unsigned char*>(view_.data.data());
+  switch (view_.encoding) {
+    case Encoding::f16: table_.widen_f16(data + row * 2 * view_.cols, view_.cols, out.data()); break;
+    case Encoding::bf16: table_.widen_bf16(data + row * 2 * view_.cols, view_.cols, out.data()); break;
+    case Encoding::f32:
+    case Encoding::q8_0:
+    case Encoding::q4_0: decode_row(view_, row, out); break;
+  }
+}
+
 void RowSource::load(std::uint64_t row, std::span<float> out, std::span<float> spare) const {
   const std::uint64_t from = source_row(row);
   if (from == kNone) {
@@ -34,11 +47,11 @@ void RowSource::load(std::uint64_t row, std::span<float> out, std::span<float> s
     return;
   }
   if (permute_elements_) {
-    decode_row(view_, from, spare);
+    decode(from, spare);
     for (std::uint64_t i = 0; i < cols_; ++i) out[i] = spare[rotate_half_row(i, head_dim_, rot_dim_)];
     return;
   }
-  decode_row(view_, from, out);
+  decode(from, out);
   std::fill_n(out.begin() + static_cast<std::ptrdiff_t>(view_.cols), cols_ - view_.cols, 0.0f);
 }
 

@@ -2,6 +2,8 @@
 
 #include <ml/model.hpp>
 
+#include "kernels/quant_table.hpp"
+
 #include <cstdint>
 #include <span>
 
@@ -20,7 +22,8 @@ inline std::uint64_t rotate_half_row(std::uint64_t row, std::uint64_t head_dim, 
 class RowSource {
  public:
   /// @param cols   columns of the result, at least those of the tensor
-  RowSource(const ModelDesc& desc, const Tensor& tensor, std::uint64_t cols);
+  RowSource(const ModelDesc& desc, const Tensor& tensor, std::uint64_t cols,
+            const kernels::QuantTable& table);
 
   /// The tensor's own row that becomes row `row`; kNone for a row of zeros.
   std::uint64_t source_row(std::uint64_t row) const;
@@ -33,7 +36,10 @@ class RowSource {
   std::uint64_t cols() const { return cols_; }
 
  private:
+  void decode(std::uint64_t row, std::span<float> out) const;
+
   const TensorView& view_;
+  const kernels::QuantTable& table_;
   std::uint64_t cols_;
   std::uint64_t head_dim_ = 0;  // 0: rows stay in order
   std::uint64_t rot_dim_ = 0;

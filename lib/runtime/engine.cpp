@@ -1,6 +1,5 @@
 #include "runtime/engine.hpp"
 
-#include "formats/imatrix.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
@@ -45,8 +44,7 @@ Result<void> Engine::prepare() {
   ML_TRY(workspace_, Workspace::create(model_, scratch));
   if (options_.imatrix != nullptr) {
     workspace_->sums = options_.imatrix->impl_.get();
-    ML_TRY(const ImatrixShape shape, imatrix_shape(desc));
-    ML_CHECK(check_same_shape(workspace_->sums->total.shape, shape, "the model"));
+    ML_CHECK(check_imatrix_fits(workspace_->sums->total, desc));
   }
   for (std::uint32_t i = 0; i < desc.n_layers(); ++i) {
     norms_.push_back({.attn = decode_tensor(model_, Role::attn_norm, i),

@@ -1,4 +1,3 @@
-#include "formats/imatrix.hpp"
 #include "runtime/imatrix_sums.hpp"
 #include "util/try.hpp"
 
@@ -62,9 +61,9 @@ Result<ImatrixCollector> ImatrixCollector::create(const ModelDesc& desc) {
 }
 
 Result<ImatrixCollector> ImatrixCollector::resume(const ModelDesc& desc, Imatrix total) {
-  ML_TRY(const ImatrixShape shape, imatrix_shape(desc));
-  ML_CHECK(check_same_shape(total.shape, shape, "the model"));
-  return ImatrixCollector(std::make_unique<Impl>(Impl{std::move(total), zeros(shape)}));
+  ML_CHECK(check_imatrix_fits(total, desc));
+  Imatrix part = zeros(total.shape);
+  return ImatrixCollector(std::make_unique<Impl>(Impl{std::move(total), std::move(part)}));
 }
 
 Result<void> ImatrixCollector::accept() {

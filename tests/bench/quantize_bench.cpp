@@ -65,6 +65,14 @@ Model make_model() {
   return *Model::assemble(desc, std::move(tensors), std::move(storage));
 }
 
+Imatrix make_imatrix(const Model& model) {
+  const ImatrixShape shape = *imatrix_shape(model.desc());
+  Imatrix imatrix{.shape = shape, .tokens = 1, .classifier_tokens = 1, .sums = {}};
+  for (std::uint64_t i = 0; i < shape.n_sums(); ++i)
+    imatrix.sums.push_back(static_cast<double>(1 + i * 37 % 101));
+  return imatrix;
+}
+
 double median_seconds(const Model& model, const QuantizeOptions& options) {
   std::vector<double> seconds;
   for (int i = 0; i < kRepeats + 1; ++i) {
@@ -81,6 +89,7 @@ double median_seconds(const Model& model, const QuantizeOptions& options) {
 
 int main() {
   const Model model = make_model();
+  const Imatrix imatrix = make_imatrix(model);
   const double megabytes = static_cast<double>(model.n_bytes()) / 1e6;
   struct Case {
     const char* name;
@@ -90,6 +99,8 @@ int main() {
       {"q8_0", {.type = Encoding::q8_0}},
       {"q8_0 f16 scales", {.type = Encoding::q8_0, .scales = ScaleType::f16}},
       {"q4_0 search", {.type = Encoding::q4_0}},
+      {"q4_0 importance", {.type = Encoding::q4_0, .imatrix = &imatrix}},
+      {"q4_0 best", {.type = Encoding::q4_0, .q4_rule = Q4Rule::best, .imatrix = &imatrix}},
       {"q4_0 round", {.type = Encoding::q4_0, .q4_rule = Q4Rule::round}},
   };
   nlohmann::json json;

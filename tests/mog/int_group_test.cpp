@@ -42,8 +42,8 @@ Encoded encode(Encoding encoding, ScaleType scale_type, const std::vector<float>
   result.view = {.encoding = encoding, .scale_type = scale_type, .rows = x.size() / cols, .cols = cols};
   result.data.resize(result.view.rows * result.view.row_bytes());
   result.scales.resize(result.view.rows * result.view.row_scale_bytes());
-  REQUIRE_FALSE(
-      encode_int_group(encoding, scale_type, x, cols, round, result.data.data(), result.scales.data()));
+  REQUIRE_FALSE(encode_int_group(kernels::quant_table_of(Target::best), encoding, scale_type, x, cols, round,
+                                 result.data.data(), result.scales.data()));
   result.view.data = result.data;
   result.view.scales = result.scales;
   return result;
@@ -206,8 +206,8 @@ TEST_CASE("a scale beyond f16 is reported with its row and group", "[int_group]"
   x[20 * 64 + 3] = 1e9f;
   std::vector<std::byte> data(x.size());
   std::vector<std::byte> scales(4 * 32);
-  const auto place =
-      encode_int_group(Encoding::int8r16_g64, ScaleType::f16, x, 64, false, data.data(), scales.data());
+  const auto place = encode_int_group(kernels::quant_table_of(Target::best), Encoding::int8r16_g64,
+                                      ScaleType::f16, x, 64, false, data.data(), scales.data());
   REQUIRE(place);
   CHECK(place->row == 20);
   CHECK(place->group == 0);

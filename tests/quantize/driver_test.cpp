@@ -181,6 +181,40 @@ TEST_CASE("hidden_dim grows by zero rows and zero columns", "[quantize]") {
   }
 }
 
+TEST_CASE("quants that stay grow by rows of zeros", "[quantize]") {
+  ModelDesc desc = small_desc();
+  desc.hidden_dim = 72;
+  for (const Encoding encoding : {Encoding::q8_0, Encoding::q4_0}) {
+    Source source(desc);
+    Tensor& w1 = source.at(Role::w1, 0);
+    const std::size_t block_bytes = encoding_info(encoding).block_bytes;
+    auto quants = std::make_shared<std::vector<std::byte>>(72 * 2 * block_bytes, std::byte{0x19});
+    auto scales = std::make_shared<std::vector<float>>(72 * 2, 0.5f);
+    w1.view = {.encoding = encoding,
+               .scale_type = ScaleType::f32,
+               .rows = 72,
+               .cols = 64,
+               .data = *quants,
+               .scales = std::as_bytes(std::span(*scales))};
+    source.storage.push_back(quants);
+    source.storage.push_back(scales);
+    for (const ScaleType type : {ScaleType::f32, ScaleType::f16}) {
+      const auto written = quantize(source.model(), {.type = encoding, .scales = type});
+      REQUIRE(written);
+      const Model model = reopen(written->bytes);
+      const TensorView& view = model.find(Role::w1, 0)->view;
+      REQUIRE(view.rows == 96);
+      std::vector<float> row(64);
+      decode_row(view, 71, row);
+      CHECK(row[0] == (encoding == Encoding::q8_0 ? 25 : 1) * 0.5f);
+      for (std::uint64_t r = 72; r < 96; ++r) {
+        decode_row(view, r, row);
+        CHECK(row == std::vector<float>(64));
+      }
+    }
+  }
+}
+
 TEST_CASE("rotate-half rows become interleaved pairs, where they rotate", "[quantize]") {
   ModelDesc desc = small_desc();
   desc.rope.layout = RopeLayout::rotate_half;
@@ -281,8 +315,8 @@ TEST_CASE("reports: exact weights have no error, others a measured one", "[quant
       }
     }
     const double n = static_cast<double>(tensor.array.rows * tensor.array.cols);
-    CHECK(tensor.rms_error == Approx(std::sqrt(error / n)).epsilon(1e-9));
-    CHECK(tensor.relative_error == Approx(std::sqrt(error / square)).epsilon(1e-9));
+    CHECK(tensor.rms_error == Approx(std::sqrt(error / n)).epsilon(1e-5));
+    CHECK(tensor.relative_error == Approx(std::sqrt(error / square)).epsilon(1e-5));
     CHECK(tensor.source == "src." + tensor.name);
     if (tensor.name == "layers.0.wq") CHECK(tensor.rms_error == 0);
     if (tensor.array.encoding == Encoding::f32) CHECK(tensor.rms_error == 0);
@@ -383,6 +417,32 @@ TEST_CASE("options and shapes that cannot be", "[quantize]") {
   CHECK(plan_quantize(model, {.max_seq = 1000})->header.max_seq == 128);
   CHECK(find_q8_class("Gate_UP") == 32u);
   CHECK_FALSE(find_q8_class("gate"));
+}
+
+TEST_CASE("an importance matrix goes with what it can weigh", "[quantize]") {
+  const Source source(small_desc());
+  Imatrix imatrix{.shape = *imatrix_shape(source.desc), .tokens = 1, .classifier_tokens = 1, .sums = {}};
+  for (std::uint64_t i = 0; i < imatrix.shape.n_sums(); ++i)
+    imatrix.sums.push_back(static_cast<double>(i % 5));
+  const auto problem = [&](QuantizeOptions options) {
+    options.imatrix = &imatrix;
+    const auto plan = plan_quantize(source.model(), options);
+    return plan ? std::string() : plan.error().message;
+  };
+  CHECK(problem({.type = Encoding::q4_0}).empty());
+  CHECK(problem({.type = Encoding::q8_0}) == "type is q8_0: an importance matrix weighs Q4_0 matrices only");
+  CHECK(problem({.type = Encoding::q4_0, .q4_rule = Q4Rule::round}) ==
+        "rule is round: its scale is the largest element / -8, which an importance matrix cannot change");
+  const auto plan =
+      plan_quantize(source.model(), {.type = Encoding::q4_0, .q8_mask = 8, .imatrix = &imatrix});
+  REQUIRE(plan);
+  for (const QuantizedTensor& tensor : plan->tensors) {
+    // Without a shared classifier the embedding is looked up only.
+    const bool wanted = tensor.array.encoding == Encoding::q4_0 && tensor.name != "tok_emb";
+    CHECK(tensor.weighted == wanted);
+  }
+  imatrix.shape.dim = 32;
+  CHECK(problem({.type = Encoding::q4_0}) == "dim is 32, but 64 in the model");
 }
 
 TEST_CASE("linear attention: lb and la are Q8_0 whatever the type, lconv stays float", "[quantize]") {

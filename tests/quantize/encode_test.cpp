@@ -4,6 +4,7 @@
 #include "catch.hpp"
 #include "encodings/q4_0.hpp"
 #include "encodings/q8_0.hpp"
+#include "kernels/targets.hpp"
 #include "reference.hpp"
 #include "util/bytes.hpp"
 
@@ -16,6 +17,7 @@ namespace {
 struct Encoded {
   std::vector<std::byte> quants;
   std::vector<std::byte> scales;
+  std::vector<float> d;
   std::optional<std::uint64_t> overflow;
 
   float scale(std::size_t block, ScaleType type) const {
@@ -34,19 +36,50 @@ Encoded encode(std::size_t n, std::size_t block_bytes, ScaleType type, Encode ru
   Encoded result;
   result.quants.resize(n / 32 * block_bytes);
   result.scales.resize(n / 32 * scale_bytes(type));
-  result.overflow = run(result.quants.data(), result.scales.data());
+  result.d.resize(n / 32);
+  result.overflow = run(result.quants.data(), result.scales.data(), result.d.data());
   return result;
 }
 
+// The functions under test, on every target in turn; they must agree.
+template <class Encode>
+Encoded on_every_target(std::size_t n, std::size_t block_bytes, ScaleType type, Encode run) {
+  std::optional<Encoded> first;
+  for (const Target target : available_targets()) {
+    const kernels::QuantTable& table = kernels::quant_table_of(target);
+    Encoded result = encode(n, block_bytes, type,
+                            [&](auto* q, auto* stored, float* d) { return run(table, q, stored, d); });
+    if (!first) {
+      first = std::move(result);
+      continue;
+    }
+    CAPTURE(target_name(target));
+    CHECK(result.quants == first->quants);
+    CHECK(result.scales == first->scales);
+    CHECK(result.overflow == first->overflow);
+  }
+  return *std::move(first);
+}
+
 Encoded q8_0(const std::vector<float>& x, ScaleType type) {
-  return encode(x.size(), 32, type, [&](auto* q, auto* d) { return encode_q8_0(x, type, q, d); });
+  return on_every_target(x.size(), 32, type, [&](const auto& table, auto* q, auto* stored, float* d) {
+    return encode_q8_0(table, x, type, q, stored, d);
+  });
 }
 Encoded q4_0_round(const std::vector<float>& x, ScaleType type) {
-  return encode(x.size(), 16, type, [&](auto* q, auto* d) { return encode_q4_0_round(x, type, q, d); });
+  return on_every_target(x.size(), 16, type, [&](const auto& table, auto* q, auto* stored, float* d) {
+    return encode_q4_0_round(table, x, type, q, stored, d);
+  });
 }
 Encoded q4_0_search(const std::vector<float>& x, ScaleType type, const Q4Importance* importance = nullptr) {
-  return encode(x.size(), 16, type,
-                [&](auto* q, auto* d) { return encode_q4_0_search(x, importance, type, q, d); });
+  return on_every_target(x.size(), 16, type, [&](const auto& table, auto* q, auto* stored, float* d) {
+    return encode_q4_0_search(table, x, importance, type, q, stored, d);
+  });
+}
+Encoded q4_0_best(const std::vector<float>& x, ScaleType type, const Q4Importance* importance = nullptr) {
+  return on_every_target(x.size(), 16, type, [&](const auto& table, auto* q, auto* stored, float* d) {
+    return encode_q4_0_best(table, x, importance, type, q, stored, d);
+  });
 }
 
 bool same_bits(float a, float b) { return std::memcmp(&a, &b, 4) == 0; }
@@ -171,7 +204,7 @@ TEST_CASE("Q4_0 equals the reference, bit for bit", "[quantize]") {
   const std::vector<float> channels = importance_of(x.size());
   for (const ScaleType type : {ScaleType::f32, ScaleType::f16}) {
     for (const float mean_square : {-1.0f, 0.0f, 1e-14f, 0.5f, std::numeric_limits<float>::infinity()}) {
-      const Q4Importance importance{channels, mean_square};
+      const Q4Importance importance{channels, {&mean_square, 1}};
       const bool weighted = mean_square >= 0;
       const Encoded search = q4_0_search(x, type, weighted ? &importance : nullptr);
       const Encoded round = q4_0_round(x, type);
@@ -233,6 +266,71 @@ TEST_CASE("search is no worse than round, by its own measure", "[quantize]") {
       }
     }
     CHECK(errors[0] <= errors[1] * (1 + 1e-3) + 1e-9);
+  }
+}
+
+TEST_CASE("best is never worse than search, by the measure of both", "[quantize]") {
+  const std::vector<float> x = edge_row();
+  const std::vector<float> channels = importance_of(x.size());
+  const float mean_square = 1e-3f;
+  const Q4Importance importance{channels, {&mean_square, 1}};
+  for (const ScaleType type : {ScaleType::f32, ScaleType::f16}) {
+    for (const bool weighted : {false, true}) {
+      const Encoded search = q4_0_search(x, type, weighted ? &importance : nullptr);
+      const Encoded best = q4_0_best(x, type, weighted ? &importance : nullptr);
+      CHECK(best.overflow == search.overflow);
+      double gain = 0;
+      double n = 0;
+      for (std::size_t b = 0; b < x.size() / 32; ++b) {
+        CAPTURE(edge_blocks()[b].first, scale_type_name(type), weighted);
+        if (std::isinf(search.scale(b, type))) continue;
+        double amax = 0;
+        for (std::size_t j = 0; j < 32; ++j) amax = std::fmax(amax, std::fabs(x[32 * b + j]));
+        if (amax == 0) amax = 1;
+        const auto error_of = [&](const Encoded& encoded) {
+          double error = 0;
+          for (std::size_t j = 0; j < 32; ++j) {
+            const double value = x[32 * b + j] / amax;
+            const double r = value - encoded.scale(b, type) / amax * encoded.q4(32 * b + j);
+            const double spread = std::sqrt(double(mean_square) / amax / amax + value * value);
+            // Below it the importance overflows float32, and the block is fitted without.
+            error += (weighted && amax > 1e-20 ? channels[32 * b + j] * spread : value * value) * r * r;
+          }
+          return error;
+        };
+        const double before = error_of(search);
+        const double after = error_of(best);
+        CHECK(after <= before);
+        if (before > 0) gain += 1 - after / before;
+        if (before > 0) n += 1;
+      }
+      // The search is hard to beat where large weights count most.
+      CHECK(gain / n > (weighted ? 0.01 : 1e-4));
+    }
+  }
+}
+
+TEST_CASE("f16 and bf16 widen alike on every target", "[quantize]") {
+  std::vector<std::uint16_t> words(65536 + 7);
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = static_cast<std::uint16_t>(i);
+  const auto* data = reinterpret_cast<const unsigned char*>(words.data());
+  for (const Target target : available_targets()) {
+    const kernels::QuantTable& table = kernels::quant_table_of(target);
+    std::vector<float> f16(words.size());
+    std::vector<float> bf16(words.size());
+    table.widen_f16(data, words.size(), f16.data());
+    table.widen_bf16(data, words.size(), bf16.data());
+    std::vector<std::uint16_t> back(words.size());
+    table.to_f16(f16.data(), words.size(), back.data());
+    std::uint64_t different = 0;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const float wide = std::bit_cast<float>(static_cast<std::uint32_t>(words[i]) << 16);
+      different += !same_bits(bf16[i], wide);
+      if (std::isnan(f16_to_f32(words[i]))) continue;
+      different += !same_bits(f16[i], f16_to_f32(words[i])) || back[i] != words[i];
+    }
+    CAPTURE(target_name(target));
+    CHECK(different == 0);
   }
 }
 

@@ -55,6 +55,11 @@ struct ImatrixShape {
 ///              q_dim, for which the format has no place
 ML_API Result<ImatrixShape> imatrix_shape(const ModelDesc& desc);
 
+struct Imatrix;
+
+/// @error shape  the matrix is made for another model; the message names the field and both values
+ML_API Result<void> check_imatrix_fits(const Imatrix& imatrix, const ModelDesc& desc);
+
 /// Sums of squares of the float inputs of a model's matrices, channel by channel (mli(5)).
 struct Imatrix {
   ImatrixShape shape = {};

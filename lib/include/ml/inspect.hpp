@@ -40,7 +40,9 @@ struct InfoArray {
   std::span<const std::byte> data = {};
   std::span<const std::byte> scales = {};
   std::vector<std::span<const std::byte>> more = {};  ///< what else its encoding stores: biases, seeds
-  std::optional<TensorView> view = {};  ///< set where the elements are weights that decode_row reads
+  /// Set where the elements are weights that decode_row reads, or what statistics are made of (MLI1: mean
+  /// squares).
+  std::optional<TensorView> view = {};
 
   std::uint64_t n_bytes() const {
     std::uint64_t sum = data.size() + scales.size();
@@ -56,7 +58,7 @@ struct InfoFile {
 
 /// What a file is, whether it is sound, and where everything in it lies.
 struct FileReport {
-  std::string format = {};  ///< "mlb", "mlt", "safetensors", "folder"
+  std::string format = {};  ///< "mlb", "mlt", "mli1", "safetensors", "folder"
   std::string title = {};   ///< ".mlb model, version 1"
   std::vector<InfoField> fields = {};
   std::vector<InfoArray> arrays = {};  ///< in file order
@@ -77,8 +79,8 @@ struct InspectOptions {
 
 /// Looks into a file of any known format; the format is found by its content.
 ///
-/// @param path   a .mlb, .mlt or .safetensors file, a model folder or its config.json; "-" reads standard
-/// input
+/// @param path   a .mlb, .mlt, MLI1 or .safetensors file, a model folder or its config.json; "-" reads
+/// standard input
 /// @return       with options.check: also for a file that is not sound, with what could be read of it
 /// @error io           cannot open or read
 /// @error format, shape, limit   without options.check: the first defect; with it: no known format

@@ -2,10 +2,12 @@
 
 #include <ml/encoding.hpp>
 #include <ml/export.hpp>
+#include <ml/imatrix.hpp>
 #include <ml/mlb.hpp>
 #include <ml/model.hpp>
 #include <ml/output.hpp>
 #include <ml/status.hpp>
+#include <ml/target.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -20,6 +22,7 @@ namespace ml {
 /// How the scale of a Q4_0 block is found (mlb(5), QUANTIZATION).
 enum class Q4Rule : std::uint8_t {
   search,  ///< the best of 13 weighted least-squares fits
+  best,    ///< the search, refined: never worse on any block, and slower
   round,   ///< largest element / -8: for checkpoints trained for Q4_0
 };
 
@@ -41,8 +44,10 @@ struct QuantizeOptions {
   ScaleType scales = ScaleType::f32;
   std::uint32_t q8_mask = 0;  ///< type q4_0 only
   Q4Rule q4_rule = Q4Rule::search;
-  std::uint32_t max_seq = 0;  ///< lowers the model's longest context; 0: as it is
-  unsigned threads = 0;       ///< 0: available_threads(); never changes a bit of the file
+  std::uint32_t max_seq = 0;         ///< lowers the model's longest context; 0: as it is
+  const Imatrix* imatrix = nullptr;  ///< weighs the errors of Q4_0 weights; null: none. Not with rule round
+  unsigned threads = 0;              ///< 0: available_threads(); never changes a bit of the file
+  Target target = Target::best;      ///< nor does this
   /// Called now and then, never from two threads at once, with bytes written and bytes in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};
 };
@@ -53,6 +58,7 @@ struct QuantizedTensor {
   std::string source = {};  ///< the source's name for it
   MlbArray array = {};
   bool copied = false;        ///< the source had this encoding: quants kept as they were
+  bool weighted = false;      ///< an importance matrix weighs its errors
   double rms_error = 0;       ///< root of the mean square difference from the source
   double relative_error = 0;  ///< rms_error over the root mean square of the source; 0 where that is 0
   double seconds = 0;
@@ -73,7 +79,9 @@ struct QuantizeReport {
 /// What quantize_model() would write: every size exact, no error measured, nothing written.
 ///
 /// @error arg             options that exclude each other
-/// @error format, shape   the model cannot be a .mlb; the message names the field
+/// @error format, shape   the model cannot be a .mlb, or the importance matrix is of another one; the message
+/// names
+///                        the field
 ML_API Result<QuantizeReport> plan_quantize(const Model& model, const QuantizeOptions& options);
 
 /// Writes a model of any origin as a .mlb.
