@@ -1,5 +1,7 @@
 #include "common/find_tokenizer.hpp"
 
+#include <ml/tokenizer.hpp>
+
 #include <filesystem>
 #include <system_error>
 #include <vector>
@@ -8,6 +10,7 @@ namespace cli {
 
 std::string find_tokenizer(const std::string& model) {
   namespace fs = std::filesystem;
+  if (ml::has_own_tokenizer(model)) return model;
   std::error_code ignored;
   const fs::path path(model);
   const bool folder = fs::is_directory(path, ignored);

@@ -80,7 +80,7 @@ void print_rows(cli::Tool& tool, const ml::FileReport& report, const Details& de
     columns.push_back(align);
     head.push_back(name);
   };
-  const bool several_files = report.format == "folder";
+  const bool several_files = report.files.size() > 1;
   column(several_files, Align::left, "FILE");
   for (const char* name : {"MIN", "MAX", "MEAN", "RMS", "ZERO"}) column(wanted.stats, Align::right, name);
   column(wanted.stats, Align::left, "HISTOGRAM");

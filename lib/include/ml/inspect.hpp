@@ -40,9 +40,22 @@ struct InfoArray {
   std::span<const std::byte> data = {};
   std::span<const std::byte> scales = {};
   std::optional<TensorView> view = {};  ///< set where the elements are weights that decode_row reads
+  bool packed = false;  ///< weights in blocks that decode_row does not read (GGUF): see load_weights()
 
   std::uint64_t n_bytes() const { return data.size() + scales.size(); }
+  ML_API std::uint64_t n_weights() const;  ///< 0 for arrays of something else
 };
+
+/// Weights of one array, and the memory they lie in where they had to be copied.
+struct LoadedWeights {
+  TensorView view;
+  Model::Storage storage;
+};
+
+/// @return the array's view, or, of packed weights, a copy that decode_row reads
+/// @error unsupported  no weights, or a type that is not decoded; names it
+/// @error format       a Q8_0 quant of -128
+ML_API Result<LoadedWeights> load_weights(const InfoArray& array);
 
 struct InfoFile {
   std::string path;
@@ -51,7 +64,7 @@ struct InfoFile {
 
 /// What a file is, whether it is sound, and where everything in it lies.
 struct FileReport {
-  std::string format = {};  ///< "mlb", "mlt", "safetensors", "folder"
+  std::string format = {};  ///< "mlb", "mlt", "gguf", "safetensors", "folder"
   std::string title = {};   ///< ".mlb model, version 1"
   std::vector<InfoField> fields = {};
   std::vector<InfoArray> arrays = {};  ///< in file order
@@ -71,8 +84,8 @@ struct InspectOptions {
 
 /// Looks into a file of any known format; the format is found by its content.
 ///
-/// @param path   a .mlb, .mlt or .safetensors file, a model folder or its config.json; "-" reads standard
-/// input
+/// @param path   a .mlb, .mlt, .gguf or .safetensors file, a model folder or its config.json; "-" reads
+/// standard input
 /// @return       with options.check: also for a file that is not sound, with what could be read of it
 /// @error io           cannot open or read
 /// @error format, shape, limit   without options.check: the first defect; with it: no known format
@@ -80,6 +93,11 @@ struct InspectOptions {
 /// reads is no
 ///                     error: its tensors are reported, and `note` says what is not supported
 ML_API Result<FileReport> inspect(const std::string& path, const InspectOptions& options = {});
+
+/// What a file is, by its first bytes: "mlb", "gguf", ..., "folder".
+///
+/// @return  "" for standard input and where it cannot be told
+ML_API std::string file_format(const std::string& path);
 
 /// Columns of a TensorStats histogram.
 inline constexpr std::size_t kHistogramBins = 20;
