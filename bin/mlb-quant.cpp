@@ -5,6 +5,7 @@
 #include "common/text.hpp"
 #include "common/tool.hpp"
 
+#include <ml/inspect.hpp>
 #include <ml/mlb.hpp>
 #include <ml/model.hpp>
 #include <ml/output.hpp>

@@ -102,7 +102,8 @@ void add_all_files(const std::shared_ptr<const InputBytes>& input, const std::st
       report.defects.push_back(with_path(std::move(defect), paths[i]));
     add_file_report(reading.file, static_cast<std::uint32_t>(report.files.size() - 1), report);
     if (i != 0) continue;
-    report.title = fmt::format("GGUF file, version {}", reading.file.version);
+    report.title = "GGUF file";
+    if (reading.file.version != 0) report.title += fmt::format(", version {}", reading.file.version);
     auto all = gguf_split_paths(reading.file, path);
     if (all) {
       paths = std::move(*all);
