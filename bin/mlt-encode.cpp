@@ -28,7 +28,8 @@ struct Options {
 void add_options(cli::Tool& tool, Options& options) {
   auto& app = tool.app();
   app.add_option("TEXT-FILE", options.files, "Texts, or ids with --decode; default: standard input");
-  app.add_option("-m,--tokenizer", options.tokenizer, "A .mlt, a tokenizer.json or a folder that holds one, or a .gguf")
+  app.add_option("-m,--tokenizer", options.tokenizer,
+                 "A .mlt, a tokenizer.json or a folder that holds one, or a .gguf")
       ->type_name("FILE")
       ->required();
   app.add_flag("-d,--decode", options.decode, "Ids to text");

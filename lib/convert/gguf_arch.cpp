@@ -98,9 +98,8 @@ Result<void> set_layer_types(const GgufKeys& keys, std::uint64_t default_pattern
 void set_score_scale(json& config, std::uint64_t layers_of_largest) {
   const bool largest = config["num_hidden_layers"] == layers_of_largest;
   const std::uint64_t heads = config["num_attention_heads"].get<std::uint64_t>();
-  config["query_pre_attn_scalar"] = largest && heads != 0
-                                        ? json(config["hidden_size"].get<std::uint64_t>() / heads)
-                                        : config["head_dim"];
+  config["query_pre_attn_scalar"] =
+      largest && heads != 0 ? json(config["hidden_size"].get<std::uint64_t>() / heads) : config["head_dim"];
 }
 
 Result<void> refine_llama(const GgufKeys& keys, json& config) {
@@ -193,12 +192,13 @@ constexpr std::array kArchs{
              .tiled_values = true,
              .refine = refine_qwen35},
     GgufArch{.name = "gemma", .family = &kGemmaFamily, .tensors = kPlain},
-    GgufArch{
-        .name = "gemma2", .family = &kGemma2Family, .tensors = kWithPostNorms, .refine = refine_gemma2},
-    GgufArch{
-        .name = "gemma3", .family = &kGemma3Family, .tensors = kWithPostNorms, .refine = refine_gemma3},
-    GgufArch{.name = "smollm3", .family = &kSmolLm3Family, .tensors = kPlain},
-    GgufArch{.name = "phi3", .family = &kPhi3Family, .tensors = {kCommon, kQueries, kFusedGates}, .refine = refine_phi3},
+    GgufArch{.name = "gemma2", .family = &kGemma2Family, .tensors = kWithPostNorms, .refine = refine_gemma2},
+    GgufArch{.name = "gemma3", .family = &kGemma3Family, .tensors = kWithPostNorms, .refine = refine_gemma3},
+    GgufArch{.name = "smollm3", .family = &kSmolLm3Family, .tensors = kPlain, .interleaved = true},
+    GgufArch{.name = "phi3",
+             .family = &kPhi3Family,
+             .tensors = {kCommon, kQueries, kFusedGates},
+             .refine = refine_phi3},
 };
 
 }  // namespace

@@ -19,7 +19,7 @@ struct GgufArch {
   /// Names after "blk.N.", or whole ones. A role may have several rows: the first whose tensor is there
   /// counts.
   GgufRows tensors;
-  bool interleaved = false;  ///< rows of wq and wk stand as pairs that rotate together
+  bool interleaved = false;   ///< rows of wq and wk stand as pairs that rotate together
   bool tiled_values = false;  ///< value heads of linear layers stand by their number in the group first
   /// The keys of a config.json that the common ones do not give.
   Result<void> (*refine)(const GgufKeys& keys, nlohmann::json& config) = nullptr;

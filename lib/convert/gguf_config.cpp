@@ -86,8 +86,8 @@ Result<void> refuse_others(const GgufKeys& keys) {
 }
 
 Result<json> yarn(const GgufKeys& keys, double factor, const json& config) {
-  ML_TRY(const std::uint64_t orig,
-         keys.count("rope.scaling.original_context_length", config["max_position_embeddings"].get<std::uint64_t>()));
+  ML_TRY(const std::uint64_t orig, keys.count("rope.scaling.original_context_length",
+                                              config["max_position_embeddings"].get<std::uint64_t>()));
   ML_TRY(const double fast, keys.number("rope.scaling.yarn_beta_fast", 32));
   ML_TRY(const double slow, keys.number("rope.scaling.yarn_beta_slow", 1));
   ML_TRY(const double ext, keys.number("rope.scaling.yarn_ext_factor", 1));
@@ -203,8 +203,7 @@ Result<json> make_config(const GgufKeys& keys, const GgufArch& arch) {
 
   const GgufTensor* embedding = keys.files().find(kEmbedding).tensor;
   if (embedding == nullptr) {
-    return Error{
-        .status = Status::format, .message = "tensor is missing", .tensor = std::string(kEmbedding)};
+    return Error{.status = Status::format, .message = "tensor is missing", .tensor = std::string(kEmbedding)};
   }
   config["vocab_size"] = embedding->rows();
   config["tie_word_embeddings"] = keys.files().find("output.weight").tensor == nullptr;

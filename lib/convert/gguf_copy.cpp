@@ -71,10 +71,8 @@ Error minus_128(const GgufTake& take, std::uint64_t row, std::uint64_t block) {
 // A vector with its elements moved, as float32.
 std::optional<Error> copy_vector(const Copy& copy) {
   const GgufTake& take = *copy.take;
-  const TensorView whole{.encoding = take.encoding,
-                         .rows = 1,
-                         .cols = take.tensor->cols(),
-                         .data = take.tensor->data};
+  const TensorView whole{
+      .encoding = take.encoding, .rows = 1, .cols = take.tensor->cols(), .data = take.tensor->data};
   std::vector<float> values(whole.cols);
   decode_row(whole, 0, values);
   for (std::uint64_t i = 0; i < take.cols; ++i) {
@@ -132,7 +130,8 @@ std::optional<Error> copy_rows(const Piece& piece) {
   for (std::uint64_t row = piece.begin; row < piece.end; ++row) {
     const std::uint64_t source = take.order.empty() ? take.first_row + row : take.order[row];
     for (std::uint64_t g = 0; g < n_groups; ++g) {
-      const std::uint64_t from = (take.col_order.empty() ? 0 : take.col_order[g]) * group / type.block_weights;
+      const std::uint64_t from =
+          (take.col_order.empty() ? 0 : take.col_order[g]) * group / type.block_weights;
       const auto bad = copy_run(copy, data + source * row_bytes + from * type.block_bytes,
                                 row * take.cols + g * group, group);
       if (bad) return minus_128(take, source, from + *bad);

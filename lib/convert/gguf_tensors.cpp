@@ -24,7 +24,8 @@ constexpr std::string_view kFactors = "rope_freqs.weight";
 // One model's tensors becoming ours.
 class Mapper {
  public:
-  Mapper(const GgufFiles& files, const GgufArch& arch, const ModelDesc& desc, const GgufTensorOptions& options)
+  Mapper(const GgufFiles& files, const GgufArch& arch, const ModelDesc& desc,
+         const GgufTensorOptions& options)
       : files_(files), arch_(arch), desc_(desc), options_(options) {}
 
   Result<MappedTensors> map() {
@@ -35,9 +36,9 @@ class Mapper {
     ML_CHECK(take(Role::final_norm, kNoLayer));
     if (!desc_.shared_classifier) ML_CHECK(take(Role::wcls, kNoLayer));
     if (!missing_.empty()) {
-      return Error{.status = Status::format,
-                   .message = fmt::format("the metadata implies {} that the file lacks",
-                                          missing_.text("tensor"))};
+      return Error{
+          .status = Status::format,
+          .message = fmt::format("the metadata implies {} that the file lacks", missing_.text("tensor"))};
     }
     ML_CHECK(check_rest());
     return copy_gguf_tensors(std::move(takes_));
@@ -109,7 +110,8 @@ class Mapper {
     if (row.role == Role::a_log) take.negative_exp = true;
     if (row.role == Role::lout && moves_values()) {
       take.col_order.resize(desc_.linear.v_heads);
-      for (std::uint64_t head = 0; head < take.col_order.size(); ++head) take.col_order[head] = tiled_head(head);
+      for (std::uint64_t head = 0; head < take.col_order.size(); ++head)
+        take.col_order[head] = tiled_head(head);
     }
     ML_CHECK(choose_encoding(row.role, tensor, take));
     return take;
@@ -208,8 +210,7 @@ class Mapper {
     constexpr std::string_view kPrefix = "blk.";
     if (!name.starts_with(kPrefix)) return false;
     std::uint64_t layer = 0;
-    const auto [end, error] =
-        std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), layer);
+    const auto [end, error] = std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), layer);
     return error == std::errc() && layer >= desc_.n_layers() &&
            GgufKeys(files_, arch_.name).find("nextn_predict_layers") != nullptr;
   }

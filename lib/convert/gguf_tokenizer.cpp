@@ -337,8 +337,8 @@ Result<std::vector<std::uint32_t>> gguf_end_tokens(const GgufFile& file) {
   std::vector<std::uint32_t> ids;
   if (!has_gguf_tokenizer(file)) return ids;
   ML_TRY(const std::vector<std::string_view> texts, read_texts(file, kTokens));
-  for (const std::string_view key :
-       {kEos, std::string_view("tokenizer.ggml.eot_token_id"), std::string_view("tokenizer.ggml.eom_token_id")}) {
+  for (const std::string_view key : {kEos, std::string_view("tokenizer.ggml.eot_token_id"),
+                                     std::string_view("tokenizer.ggml.eom_token_id")}) {
     ML_TRY(const std::int32_t id, read_id(file, key, -1, texts.size()));
     if (id >= 0) ids.push_back(static_cast<std::uint32_t>(id));
   }
@@ -353,9 +353,10 @@ std::map<std::string, std::string> gguf_special_tokens(const GgufFile& file) {
   std::map<std::string, std::string> tokens;
   const auto texts = read_texts(file, kTokens);
   if (!texts) return tokens;
-  constexpr std::array<std::pair<const char*, const char*>, 4> kNames{
-      {{"bos_token", "bos_token_id"}, {"eos_token", "eos_token_id"},
-       {"unk_token", "unknown_token_id"}, {"pad_token", "padding_token_id"}}};
+  constexpr std::array<std::pair<const char*, const char*>, 4> kNames{{{"bos_token", "bos_token_id"},
+                                                                       {"eos_token", "eos_token_id"},
+                                                                       {"unk_token", "unknown_token_id"},
+                                                                       {"pad_token", "padding_token_id"}}};
   for (const auto& [name, key] : kNames) {
     const GgufValue* value = file.find(fmt::format("tokenizer.ggml.{}", key));
     const auto id = value == nullptr ? std::nullopt : value->count();

@@ -116,10 +116,11 @@ Result<LoadedTokenizer> load_tokenizer(std::span<const std::byte> bytes, const T
     const std::string_view text = as_text(bytes);
     const std::size_t first = text.find_first_not_of(" \t\r\n");
     if (first == text.npos || (text[first] != '{' && !text.starts_with("\xEF\xBB\xBF"))) {
-      return Error{Status::format,
-                   bytes.empty() ? "the file is empty" : "neither a .mlt (\"MLT1\") nor a tokenizer.json nor a .gguf",
-                   {},
-                   0};
+      return Error{
+          Status::format,
+          bytes.empty() ? "the file is empty" : "neither a .mlt (\"MLT1\") nor a tokenizer.json nor a .gguf",
+          {},
+          0};
     }
     ML_TRY(const TokenizerJson source, parse_tokenizer_json(bytes));
     ML_TRY(loaded.contents, convert(source, beside, log));
@@ -158,7 +159,8 @@ Result<PackedTokenizer> pack_tokenizer(const std::string& path, const PackOption
   if (!bytes) return with_path(std::move(bytes.error()), path);
   if (loaded.contents.eos < 0) {
     loaded.notes.push_back(
-        "no end-of-text token is known: neither the file nor a tokenizer_config.json or config.json beside it "
+        "no end-of-text token is known: neither the file nor a tokenizer_config.json or config.json beside "
+        "it "
         "names one");
   }
   return PackedTokenizer{std::move(*bytes), std::move(loaded.notes)};

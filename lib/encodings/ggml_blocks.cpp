@@ -51,8 +51,8 @@ struct ScaleAndMin {
 ScaleAndMin scale_and_min(const std::byte* packed, unsigned k) {
   if (k < 4) return {byte_at(packed + k) & 63u, byte_at(packed + k + 4) & 63u};
   const unsigned nibbles = byte_at(packed + k + 4);
-  return {(nibbles & 15u) | (byte_at(packed + k - 4) >> 6) << 4,
-          (nibbles >> 4) | (byte_at(packed + k) >> 6) << 4};
+  return {(nibbles & 15u) | (byte_at(packed + k - 4) >> 6) << 4, (nibbles >> 4) | (byte_at(packed + k) >> 6)
+                                                                                      << 4};
 }
 
 // Eight groups of 32: two share 32 bytes of nibbles, the low ones first.

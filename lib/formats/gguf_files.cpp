@@ -41,9 +41,9 @@ Result<std::vector<std::string>> gguf_split_paths(const GgufFile& file, const st
   }
   const std::string suffix = split_suffix(number, n);
   if (!path.ends_with(suffix)) {
-    return Error{.status = Status::format,
-                 .message = fmt::format("file is split {} of {}, so its name must end in {}", number + 1, n,
-                                        suffix)};
+    return Error{
+        .status = Status::format,
+        .message = fmt::format("file is split {} of {}, so its name must end in {}", number + 1, n, suffix)};
   }
   const std::string stem = path.substr(0, path.size() - suffix.size());
   if (number != 0) {

@@ -98,8 +98,7 @@ void add_all_files(const std::shared_ptr<const InputBytes>& input, const std::st
     }
     add_file(report, paths[i], *bytes);
     GgufReading reading = check_gguf((*bytes)->data());
-    for (Error& defect : reading.defects)
-      report.defects.push_back(with_path(std::move(defect), paths[i]));
+    for (Error& defect : reading.defects) report.defects.push_back(with_path(std::move(defect), paths[i]));
     add_file_report(reading.file, static_cast<std::uint32_t>(report.files.size() - 1), report);
     if (i != 0) continue;
     report.title = "GGUF file";

@@ -34,12 +34,15 @@ constexpr std::string_view kNotYet = "which this version cannot read";
 
 // In the order in which they are tried: magic first, then what only looks like one.
 constexpr std::array kFormats{
-    Format{
-        "mlb", "a .mlb model", [](Bytes b) { return starts_with(b, "MLB1"); },
-        [](std::shared_ptr<const InputBytes> input, const std::string&, const OpenOptions& options) {
-          return open_mlb(std::move(input), options);
-        },
-        {}, {}, inspect_mlb},
+    Format{"mlb",
+           "a .mlb model",
+           [](Bytes b) { return starts_with(b, "MLB1"); },
+           [](std::shared_ptr<const InputBytes> input, const std::string&, const OpenOptions& options) {
+             return open_mlb(std::move(input), options);
+           },
+           {},
+           {},
+           inspect_mlb},
     Format{"mlt", "a .mlt tokenizer", [](Bytes b) { return starts_with(b, "MLT1"); }, nullptr, Status::format,
            "which is no model", inspect_mlt},
     Format{"mli1", "an MLI1 importance matrix", [](Bytes b) { return starts_with(b, "MLI1"); }, nullptr,

@@ -72,7 +72,8 @@ struct GgufBuilder {
   }
 
   std::string head() const {
-    std::string out = "GGUF" + le(version) + le<std::uint64_t>(tensors.size()) + le<std::uint64_t>(entries.size());
+    std::string out =
+        "GGUF" + le(version) + le<std::uint64_t>(tensors.size()) + le<std::uint64_t>(entries.size());
     for (const auto& [key, value] : entries) out += text(key) + value;
     out += more_entries;
     for (const Tensor& tensor : tensors) {

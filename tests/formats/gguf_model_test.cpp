@@ -150,11 +150,17 @@ TEST_CASE("a GGUF model whose metadata or tensors do not fit is refused by name"
       {with([](auto& m) { m.tensor("blk.0.attn_r.weight", {4}), m.tensor("x", {4}); }),
        "the file holds 2 tensors (blk.0.attn_r.weight, x) that a llama model with this metadata has not "
        "(ML_E_FORMAT)"},
-      {with([](auto& m) { m.tensor("blk.1.attn_q.weight", {256, 256}); }),
+      {with([](auto& m) {
+         m.tensor("blk.1.attn_q.weight", {256, 256});
+       }),
        "the file holds 1 tensor (blk.1.attn_q.weight) that a llama model with this metadata has not"},
-      {with([](auto& m) { m.at("blk.0.attn_k.weight").dims = {256, 256}; }),
+      {with([](auto& m) {
+         m.at("blk.0.attn_k.weight").dims = {256, 256};
+       }),
        "shape is [256, 256], the metadata implies [256, 128] (ML_E_SHAPE, tensor blk.0.attn_k.weight)"},
-      {with([](auto& m) { m.at("blk.0.attn_norm.weight").dims = {32, 8}; }),
+      {with([](auto& m) {
+         m.at("blk.0.attn_norm.weight").dims = {32, 8};
+       }),
        "shape is [32, 8], the metadata implies [256] (ML_E_SHAPE, tensor blk.0.attn_norm.weight)"},
       {with([](auto& m) { m.at("blk.0.attn_norm.weight").type = kQ8_0; }),
        "type is Q8_0, must be F32, F16 or BF16 (ML_E_UNSUPPORTED, tensor blk.0.attn_norm.weight)"},
@@ -168,7 +174,8 @@ TEST_CASE("a GGUF model whose metadata or tensors do not fit is refused by name"
        "long and short frequency factors (longrope) cannot be read (ML_E_UNSUPPORTED, tensor "
        "rope_factors_long.weight)"},
       {with([](auto& m) { m.tensor("rope_freqs.weight", {32}); }),  // all 0
-       "frequency factors are not those of llama3 scaling with any known parameters (ML_E_UNSUPPORTED, tensor "
+       "frequency factors are not those of llama3 scaling with any known parameters (ML_E_UNSUPPORTED, "
+       "tensor "
        "rope_freqs.weight)"},
       {with([](auto& m) {
          m.add("split.count", std::uint32_t(2));
@@ -189,7 +196,8 @@ TEST_CASE("a GGUF model whose metadata or tensors do not fit is refused by name"
     INFO(message);
     CHECK(open_error(bytes).substr(0, message.size()) == message);
   }
-  CHECK(open_error(with([](auto& m) { m.at("blk.0.ffn_down.weight").type = kQ6_K; }), {.decode = true}) == "");
+  CHECK(open_error(with([](auto& m) { m.at("blk.0.ffn_down.weight").type = kQ6_K; }), {.decode = true}) ==
+        "");
 }
 
 TEST_CASE("splits of a GGUF model must all be there and belong together", "[formats]") {
@@ -204,7 +212,8 @@ TEST_CASE("splits of a GGUF model must all be there and belong together", "[form
   CHECK(Model::open(first).error().status == Status::io);
   CHECK(Model::open(first).error().path == folder.file("m-00002-of-00002.gguf"));
   write("m-00002-of-00002.gguf", TinyModel(), 0);
-  CHECK(Model::open(first).error().message == "split.no and split.count must be 1 and 2 as the file's name says");
+  CHECK(Model::open(first).error().message ==
+        "split.no and split.count must be 1 and 2 as the file's name says");
   write("m-00002-of-00002.gguf", TinyModel(), 1);
   CHECK(Model::open(first).error().message == "tensor is also in " + first);
 }
@@ -275,7 +284,8 @@ TEST_CASE("ggml's other block types decode as they are defined", "[formats]") {
         want = half(base + 208) * static_cast<std::int8_t>(x[base + 192 + j / 16]) * (low + 16 * high - 32);
       } else {
         const std::size_t g = j / 32, packed = base + 4;
-        const int scale = g < 4 ? x[packed + g] & 63 : (x[packed + g + 4] & 15) | (x[packed + g - 4] >> 6) << 4;
+        const int scale =
+            g < 4 ? x[packed + g] & 63 : (x[packed + g + 4] & 15) | (x[packed + g - 4] >> 6) << 4;
         const int min = g < 4 ? x[packed + g + 4] & 63 : (x[packed + g + 4] >> 4) | (x[packed + g] >> 6) << 4;
         const std::size_t nibbles = base + 16 + (type == "Q5_K" ? 32 : 0);
         int q = nibble(nibbles + j / 64 * 32 + j % 32, g % 2 == 1);
@@ -308,8 +318,8 @@ TEST_CASE("the parameters of llama3 scaling are found by its factors", "[formats
       CHECK((*found)["original_max_position_embeddings"] == orig);
     }
   }
-  CHECK((*match_rope_factors(factors(64, 5e5, 8, 1, 4, 5000), 5e5, 5000))["original_max_position_embeddings"] ==
-        5000);
+  CHECK((*match_rope_factors(factors(64, 5e5, 8, 1, 4, 5000), 5e5,
+                             5000))["original_max_position_embeddings"] == 5000);
   CHECK(match_rope_factors(std::vector<float>(64, 1.0f), 5e5, 0)->is_null());
   CHECK_FALSE(match_rope_factors(std::vector<float>{1, 1.5f, 3}, 5e5, 0));
   CHECK_FALSE(match_rope_factors(std::vector<float>{1, NAN, 8}, 5e5, 0));
@@ -319,11 +329,11 @@ TEST_CASE("a mixed GGUF model is kept by the classes of a .mlb, or the tensor is
   const auto plan = [](const std::function<void(TinyModel&)>& change, bool keep) {
     const TempFolder folder;
     folder.write("m.gguf", with([&](TinyModel& m) {
-      for (auto& tensor : m.tensors) {
-        if (tensor.dims.size() == 2) tensor.type = kQ4_0;
-      }
-      change(m);
-    }));
+                   for (auto& tensor : m.tensors) {
+                     if (tensor.dims.size() == 2) tensor.type = kQ4_0;
+                   }
+                   change(m);
+                 }));
     const auto model = Model::open(folder.file("m.gguf"), {.decode = !keep});
     REQUIRE(model);
     const auto kept = kept_storage(*model);

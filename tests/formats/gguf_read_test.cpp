@@ -162,7 +162,8 @@ TEST_CASE("every broken rule of GGUF has its own message", "[formats]") {
       {with([](auto& f) { f.entries[1].first = "a.flag"; }),
        "key a.flag is there twice (ML_E_FORMAT, offset "},
       // Values.
-      {with_value(B::le<std::uint32_t>(13) + "x"), "type of key bad is 13, must be 0 to 12 (ML_E_FORMAT, offset "},
+      {with_value(B::le<std::uint32_t>(13) + "x"),
+       "type of key bad is 13, must be 0 to 12 (ML_E_FORMAT, offset "},
       {ending_in(std::string("\4\0\0", 3)), "file ends inside key bad (ML_E_FORMAT, offset 38)"},
       {ending_in(B::type(GgufType::u64) + "1234567"), "file ends inside key bad (ML_E_FORMAT, offset 46)"},
       {ending_in(B::type(GgufType::string) + "1234"), "file ends inside key bad (ML_E_FORMAT, offset 43)"},
@@ -178,7 +179,8 @@ TEST_CASE("every broken rule of GGUF has its own message", "[formats]") {
       {ending_in(B::array(GgufType::u32, 3, "12345678")),
        "key bad has 3 elements of type u32, but only 8 bytes follow (ML_E_FORMAT, offset 43)"},
       {ending_in(B::array(GgufType::u64, kHuge, "12345678")),
-       "key bad has 4611686018427387904 elements of type u64, but only 8 bytes follow (ML_E_FORMAT, offset 43)"},
+       "key bad has 4611686018427387904 elements of type u64, but only 8 bytes follow (ML_E_FORMAT, offset "
+       "43)"},
       {ending_in(B::array(GgufType::string, kHuge, "12345678")),
        "key bad has 4611686018427387904 elements of type string, but only 8 bytes follow (ML_E_FORMAT, "
        "offset 43)"},
@@ -210,13 +212,19 @@ TEST_CASE("every broken rule of GGUF has its own message", "[formats]") {
        "tensor has 0 dimensions, must have 1 to 4 (ML_E_FORMAT, tensor "},
       {with([](auto& f) { f.tensors[1].dims.assign(5, 1); }),
        "tensor has 5 dimensions, must have 1 to 4 (ML_E_FORMAT, tensor "},
-      {with([](auto& f) { f.tensors[0].dims = {4, 0}; }),
+      {with([](auto& f) {
+         f.tensors[0].dims = {4, 0};
+       }),
        "shape [4, 0] has a dimension of 0 (ML_E_FORMAT, tensor "},
-      {with([](auto& f) { f.tensors[0].dims = {kHuge, 4}; }),
+      {with([](auto& f) {
+         f.tensors[0].dims = {kHuge, 4};
+       }),
        "shape [4611686018427387904, 4] has over 2^64 elements (ML_E_FORMAT, tensor "},
       {with([](auto& f) { f.tensors[0].dims = {kHuge}; }),
        "shape [4611686018427387904] of F32 has over 2^64 bytes (ML_E_FORMAT, tensor "},
-      {with([](auto& f) { f.tensors[0].dims = {(kHuge >> 20) + 1, 4096, 1, 1024}; }),
+      {with([](auto& f) {
+         f.tensors[0].dims = {(kHuge >> 20) + 1, 4096, 1, 1024};
+       }),
        "shape [4398046511105, 4096, 1, 1024] has over 2^64 elements (ML_E_FORMAT, tensor "},
       {with([](auto& f) { f.tensors[1].dims = {33}; }),
        "first dimension is 33, must be a multiple of 32 for Q8_0 (ML_E_FORMAT, tensor "},
@@ -229,8 +237,11 @@ TEST_CASE("every broken rule of GGUF has its own message", "[formats]") {
        "data offset is 18446744073709551584, past the end of any file (ML_E_FORMAT, tensor b)"},
       {with([](auto& f) { f.tensors[1].offset = 64; }),
        "file is 322 bytes, the tensor needs 354 (ML_E_FORMAT, tensor b)"},
-      {with([](auto& f) { f.tensors[1].offset = 0; }), "data overlaps that of a (ML_E_FORMAT, tensor b, offset 256)"},
-      {with([](auto& f) { f.tensors[0].dims = {4, 3}; }),
+      {with([](auto& f) { f.tensors[1].offset = 0; }),
+       "data overlaps that of a (ML_E_FORMAT, tensor b, offset 256)"},
+      {with([](auto& f) {
+         f.tensors[0].dims = {4, 3};
+       }),
        "data overlaps that of a (ML_E_FORMAT, tensor b, offset "},
   };
   for (const auto& [file, message] : table) {

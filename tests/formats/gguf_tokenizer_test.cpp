@@ -54,8 +54,8 @@ GgufBuilder as_gguf(const json& document, const std::string& pre) {
   std::vector<std::string> merges;
   std::map<std::string, std::size_t> ranks;
   for (const json& rule : document["model"]["merges"]) {
-    std::string text =
-        rule.is_string() ? rule.get<std::string>() : rule[0].get<std::string>() + " " + rule[1].get<std::string>();
+    std::string text = rule.is_string() ? rule.get<std::string>()
+                                        : rule[0].get<std::string>() + " " + rule[1].get<std::string>();
     std::string joined = text;
     joined.erase(joined.find(' '), 1);
     ranks.emplace(joined, merges.size());
@@ -161,9 +161,9 @@ TEST_CASE("what a GGUF file says of BOS, EOS, prefix and chat is used", "[format
   REQUIRE(chat);
   REQUIRE(*chat);
   CHECK((*chat)->path == path);
-  const auto prompt = ChatTemplate::parse((*chat)->text)
-                          ->render(std::vector<ChatMessage>{{"user", "hi"}},
-                                   {.special_tokens = (*chat)->special_tokens});
+  const auto prompt =
+      ChatTemplate::parse((*chat)->text)
+          ->render(std::vector<ChatMessage>{{"user", "hi"}}, {.special_tokens = (*chat)->special_tokens});
   CHECK(*prompt == "ahib");
 
   file.set("tokenizer.ggml.add_bos_token", GgufBuilder::type(GgufType::boolean) + "\1");
@@ -246,9 +246,7 @@ TEST_CASE("a GGUF tokenizer that does not fit is refused by key", "[formats]") {
   starts(sp([](auto& f) { f.erase("tokenizer.ggml.scores"); }),
          "tokenizer.ggml.scores is missing, must be an array of f32");
   // One byte each where four are wanted.
-  starts(sp([](auto& f) {
-           f.set("tokenizer.ggml.scores", B::array(GgufType::u8, 5, "12345"));
-         }),
+  starts(sp([](auto& f) { f.set("tokenizer.ggml.scores", B::array(GgufType::u8, 5, "12345")); }),
          "tokenizer.ggml.scores is an array of 5 u8, must be an array of ");
   starts(sp([](auto& f) {
            f.set("tokenizer.ggml.tokens", B::array(GgufType::string, 1, B::text(std::string(600, 'x'))));

@@ -147,7 +147,8 @@ class Model:
              'qwen3_5_text': 'qwen35', 'gemma': 'gemma', 'gemma2': 'gemma2', 'gemma3_text': 'gemma3',
              'gemma3': 'gemma3', 'smollm3': 'smollm3', 'phi3': 'phi3'}
 
-    def __init__(self, folder):
+    def __init__(self, folder, usual):
+        self.usual = usual
         with open(os.path.join(folder, 'config.json')) as file:
             self.config = json.load(file)
         self.config = {**self.config.get('text_config', {}), **self.config}
@@ -186,7 +187,10 @@ class Model:
         self.rot_dim = int(self.head_dim * share)
         self.key('rope.dimension_count', U32, self.rot_dim)
         if self.arch == 'qwen35':
-            self.key('rope.dimension_sections', I32, [self.rot_dim // 2, 0, 0, 0])
+            # Pairs for each axis of a picture's position; text has the same position on all three.
+            pairs = self.rot_dim // 2
+            sections = full.get('mrope_section') or [pairs - 2 * (pairs // 3), pairs // 3, pairs // 3]
+            self.key('rope.dimension_sections', I32, (list(sections) + [0])[:4])
         if kind == 'llama3':
             self.tensors.append(('rope_freqs.weight', self.llama3_factors(full, theta)))
 
@@ -216,8 +220,8 @@ class Model:
         self.key('attention.layer_norm_rms_epsilon', F32, c['rms_norm_eps'])
         self.rope()
         if self.arch in ('gemma2', 'gemma3'):
-            # Not in files of other writers, which cannot say it.
-            self.key('attention.scale', F32, c.get('query_pre_attn_scalar', 256)**-0.5)
+            if not self.usual:
+                self.key('attention.scale', F32, c.get('query_pre_attn_scalar', 256)**-0.5)
             self.key('attention.sliding_window', U32, c['sliding_window'])
             types = c.get('layer_types')
             if types:
@@ -295,7 +299,7 @@ class Model:
                 tensor = self.source.get(source + old + end)
                 if tensor is None:
                     continue
-                if self.arch == 'llama' and new in ('attn_q', 'attn_k'):
+                if self.arch in ('llama', 'smollm3') and new in ('attn_q', 'attn_k'):
                     tensor = self.pairs(tensor)
                 self.add(prefix + new + end, self.norm(new, tensor))
         if source + 'linear_attn.A_log' in self.source:
@@ -386,10 +390,16 @@ def main():
     parser.add_argument('--output', choices=sorted(TYPES), help='type of the embedding and the classifier')
     parser.add_argument('--splits', type=int, default=1)
     parser.add_argument('--tokenizer', action='store_true')
+    parser.add_argument('--usual', action='store_true', help='leave out what other writers cannot say')
     arguments = parser.parse_args()
-    model = Model(arguments.folder)
+    model = Model(arguments.folder, arguments.usual)
     model.build()
-    entries = model.entries + (tokenizer_entries(arguments.folder) if arguments.tokenizer else [])
+    entries = model.entries
+    if arguments.tokenizer:
+        entries += tokenizer_entries(arguments.folder)
+    else:
+        entries.append(entry('tokenizer.ggml.model', STRING, 'no_vocab'))
+        entries.append(entry(f'{model.arch}.vocab_size', U32, model.config['vocab_size']))
     tensors = []
     small_heads = model.config.get('linear_value_head_dim', 32) % 32
     for name, tensor in model.tensors:

@@ -1,4 +1,5 @@
-// Any bytes as a GGUF file: the container, the whole check, the tokenizer, the model and what a tool asks of it.
+// Any bytes as a GGUF file: the container, the whole check, the tokenizer, the model and what a tool asks of
+// it.
 
 #include "support.hpp"
 

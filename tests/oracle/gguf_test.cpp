@@ -102,7 +102,8 @@ TEST_CASE("every family's GGUF file means what its checkpoint does and gives the
 TEST_CASE("a GGUF file runs to the bits of the .mlb made from it without a change", "[oracle]") {
   std::vector<std::string> paths;
   for (const std::string& name : oracle_names()) paths.push_back(quantized_path(name));
-  for (const char* name : {"qwen3-stories-q4_0.gguf", "qwen35-stories-q8_0.gguf"}) paths.push_back(gguf_path(name));
+  for (const char* name : {"qwen3-stories-q4_0.gguf", "qwen35-stories-q8_0.gguf"})
+    paths.push_back(gguf_path(name));
   for (const std::string& path : paths) {
     INFO(path);
     const Model model = open_model(path);
@@ -152,8 +153,8 @@ TEST_CASE("a GGUF model in splits is the same model", "[oracle]") {
   CHECK(report->files.size() == 3);
   CHECK(report->defects.empty());
   CHECK(report->arrays.size() == whole.tensors().size());
-  CHECK(describe(Model::open(gguf_path("split-00002-of-00003.gguf")).error()).find("split 2 of 3: give the first one") !=
-        std::string::npos);
+  CHECK(describe(Model::open(gguf_path("split-00002-of-00003.gguf")).error())
+            .find("split 2 of 3: give the first one") != std::string::npos);
 }
 
 TEST_CASE("a trained GGUF model writes its checkpoint's text with its own tokenizer", "[oracle]") {
@@ -164,7 +165,8 @@ TEST_CASE("a trained GGUF model writes its checkpoint's text with its own tokeni
   const auto json = Tokenizer::open(data_path("models/stories260K"));
   REQUIRE(own);
   REQUIRE(json);
-  for (const char* text : {"Once upon a time, there was a little girl", "", "  two  spaces", "h\xC3\xA9llo \xF0\x9F\x8C\x8D\n"}) {
+  for (const char* text : {"Once upon a time, there was a little girl", "", "  two  spaces",
+                           "h\xC3\xA9llo \xF0\x9F\x8C\x8D\n"}) {
     CHECK(own->encode(text) == json->encode(text));
   }
   CHECK(own->bos() == json->bos());

@@ -72,8 +72,8 @@ struct ChatTemplateFile {
   std::map<std::string, std::string> special_tokens;  ///< of tokenizer_config.json: for ChatOptions
 };
 
-/// Finds the chat template of a model: the one that a .gguf carries, else chat_template.jinja, else that of tokenizer_config.json (of a list the
-/// one named "default"), else chat_template.json.
+/// Finds the chat template of a model: the one that a .gguf carries, else chat_template.jinja, else that of
+/// tokenizer_config.json (of a list the one named "default"), else chat_template.json.
 ///
 /// @param model  a model folder, or a file in one
 /// @return       nothing where the folder has no template

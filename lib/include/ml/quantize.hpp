@@ -42,7 +42,7 @@ struct QuantizeOptions {
   std::uint32_t q8_mask = 0;  ///< type q4_0 only
   Q4Rule q4_rule = Q4Rule::search;
   std::uint32_t max_seq = 0;  ///< lowers the model's longest context; 0: as it is
-  bool keep = false;  ///< refuse to change the encoding of a tensor that is quantized already
+  bool keep = false;          ///< refuse to change the encoding of a tensor that is quantized already
   unsigned threads = 0;       ///< 0: available_threads(); never changes a bit of the file
   /// Called now and then, never from two threads at once, with bytes written and bytes in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};
