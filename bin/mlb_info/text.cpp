@@ -53,8 +53,10 @@ void print_summary(cli::Tool& tool, const ml::FileReport& report) {
   if (report.desc) {
     const ml::ModelDesc& desc = *report.desc;
     add("KV cache", fmt::format("{} bytes a token in f16", kv_bytes_per_token(desc)));
-    std::string needs = fmt::format("the file mapped, {} of KV cache for all {} positions",
-                                    cli::human_size(kv_bytes(desc)), desc.max_seq);
+    std::string needs =
+        fmt::format("{}, {} of KV cache for all {} positions",
+                    report.format == "gguf" ? "a copy of the quantized tensors" : "the file mapped",
+                    cli::human_size(kv_bytes(desc)), desc.max_seq);
     if (state_bytes(desc) != 0) needs += fmt::format(", {} of state", cli::human_size(state_bytes(desc)));
     add("to run", needs);
   }
