@@ -57,7 +57,11 @@ class Reader {
   explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
   GgufReading run() {
-    if (read_header() && read_entries() && read_alignment() && read_tensor_list()) place_tensors();
+    if (read_header() && read_entries() && read_alignment() && read_tensor_list()) {
+      place_tensors();
+    } else {
+      out_.file.tensors.clear();  // without a place they have no data
+    }
     return std::move(out_);
   }
 
