@@ -5,6 +5,7 @@
 #include "common/text.hpp"
 #include "common/tool.hpp"
 
+#include <ml/inspect.hpp>
 #include <ml/mlb.hpp>
 #include <ml/model.hpp>
 #include <ml/output.hpp>
@@ -25,16 +26,17 @@ struct Arguments {
   std::string q4_rule = "search";
   std::string imatrix;
   std::uint32_t max_seq = 0;
+  bool requantize = false;
   bool dry_run = false;
   bool json = false;
 };
 
 void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("INPUT", arguments.input,
-                 "A checkpoint folder or a .mlb; - or none: a .mlb on standard input");
+                 "A checkpoint folder, a .gguf or a .mlb; - or none: a .mlb on standard input");
   app.add_option("-o,--output", arguments.output, "The .mlb to write; - or none: standard output")
       ->type_name("FILE");
-  app.add_option("--type", arguments.type, "Encoding of the matrices")
+  app.add_option("--type", arguments.type, "Encoding of the matrices; of a .gguf: as it stores them")
       ->check(CLI::IsMember({"q8_0", "q4_0"}, CLI::ignore_case))
       ->capture_default_str();
   app.add_option("--scales", arguments.scales, "How the scale of each block of 32 weights is stored")
@@ -58,6 +60,8 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->type_name("FILE");
   app.add_option("--max-seq", arguments.max_seq, "Lower the longest context to this many positions")
       ->check(CLI::Range(1u, 1u << 24));
+  app.add_flag("--requantize", arguments.requantize,
+               "Of a .gguf: convert matrices that are quantized in another way, too");
   app.add_flag("--dry-run", arguments.dry_run, "Print what would be written, and write nothing");
   app.add_flag("--json", arguments.json, "Print a report as one JSON object");
 }
@@ -84,6 +88,18 @@ bool take_classes(cli::Tool& tool, const Arguments& arguments, ml::QuantizeOptio
     return false;
   }
   return true;
+}
+
+// A .gguf keeps its encodings where the options do not say otherwise.
+void keep_storage(const CLI::App& app, const Arguments& arguments, const ml::Model& model,
+                  ml::QuantizeOptions& options) {
+  options.keep = !arguments.requantize;
+  const auto kept = ml::kept_storage(model);
+  if (!kept) return;
+  const bool as_it_is = app.get_option("--type")->empty() && arguments.q8.empty();
+  if (as_it_is) options.type = kept->type;
+  if (as_it_is) options.q8_mask = kept->q8_mask;
+  if (app.get_option("--scales")->empty()) options.scales = kept->scales;
 }
 
 std::string scales_of(const ml::MlbArray& array) {
@@ -233,12 +249,17 @@ void quantize(cli::Tool& tool, const Arguments& arguments) {
   }
 
   const std::string input_name = arguments.input == "-" ? "standard input" : arguments.input;
-  const auto model = ml::Model::open(arguments.input);
+  const auto model = ml::Model::open(arguments.input, {.decode = arguments.requantize});
   if (!model) return tool.fail(ml::with_path(model.error(), input_name));
   ml::Imatrix imatrix;
   if (!take_imatrix(tool, arguments, *model, imatrix, options)) return;
+  if (ml::file_format(arguments.input) == "gguf") keep_storage(tool.app(), arguments, *model, options);
   const auto plan = ml::plan_quantize(*model, options);
-  if (!plan) return tool.fail(ml::with_path(plan.error(), input_name));
+  if (!plan) {
+    ml::Error error = plan.error();
+    if (options.keep && error.status == ml::Status::unsupported) error.message += "; --requantize permits it";
+    return tool.fail(ml::with_path(std::move(error), input_name));
+  }
   if (arguments.dry_run) {
     note_changes(tool, arguments, *plan);
     note_unweighted(tool, arguments, *plan);

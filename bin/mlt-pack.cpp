@@ -1,4 +1,4 @@
-// Turns a tokenizer.json into a .mlt.
+// Turns a tokenizer into a .mlt.
 
 #include "common/input_files.hpp"
 #include "common/tool.hpp"
@@ -17,7 +17,7 @@ struct Options {
 void add_options(cli::Tool& tool, Options& options) {
   auto& app = tool.app();
   app.add_option("INPUT", options.input,
-                 "A tokenizer.json, a folder that holds one, or a .mlt; - or none: standard input");
+                 "A tokenizer.json, a folder that holds one, a .gguf or a .mlt; - or none: standard input");
   app.add_option("-o,--output", options.output, "Where the .mlt goes; default: standard output")
       ->type_name("FILE");
   app.add_flag("--lossy", options.pack.lossy,

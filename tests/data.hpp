@@ -33,6 +33,12 @@ inline std::string corpus_path(const std::string& name) {
   return std::filesystem::exists(path) ? path : std::string();
 }
 
+/// A GGUF file that the build made of a model of tests/data: "llama2-mha-q8_0.gguf".
+inline std::string gguf_path(const std::string& name) {
+  const char* root = std::getenv("ML_TEST_GGUF");
+  return std::string(root != nullptr ? root : "build/tests/formats") + "/" + name;
+}
+
 inline std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

@@ -1,6 +1,7 @@
 #include "common/find_tokenizer.hpp"
 
 #include <ml/mog.hpp>
+#include <ml/tokenizer.hpp>
 
 #include <filesystem>
 #include <system_error>
@@ -10,6 +11,7 @@ namespace cli {
 
 std::string find_tokenizer(const std::string& model) {
   namespace fs = std::filesystem;
+  if (ml::has_own_tokenizer(model)) return model;
   std::error_code ignored;
   if (ml::mog_holds_tokenizer(model)) return model;
   const fs::path path(model);

@@ -34,7 +34,7 @@ void declare_run_options(Tool& tool, RunOptions& options) {
   app.add_option("-p,--prompt-file", options.prompt_file, "Read the prompt from this file")
       ->type_name("FILE");
   app.add_option("-m,--tokenizer", options.tokenizer,
-                 "A .mlt or tokenizer.json (default: the one beside the model)")
+                 "A .mlt, tokenizer.json or .gguf (default: the model's own, or one beside it)")
       ->type_name("FILE");
   app.add_option_function<std::string>(
          "--tokens", [&options](const std::string& text) { options.tokens = parse_tokens(text); },

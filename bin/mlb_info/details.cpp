@@ -35,7 +35,8 @@ Details read_details(const ml::FileReport& report, const Wanted& wanted, const c
   if (wanted.stats) {
     for (const ml::InfoArray& array : report.arrays) {
       details.stats.emplace_back();
-      if (array.view) details.stats.back() = ml::tensor_stats(*array.view, tool.threads());
+      const auto weights = ml::load_weights(array);
+      if (weights) details.stats.back() = ml::tensor_stats(weights->view, tool.threads());
       progress.advance(array.n_bytes());
     }
   }
@@ -65,8 +66,8 @@ std::vector<EncodingTotal> encoding_totals(const ml::FileReport& report) {
     if (found == totals.end()) found = totals.insert(totals.end(), EncodingTotal{name});
     ++found->n_tensors;
     // What only has statistics, as sums in float64, is no weight.
-    const bool weights = array.view && ml::find_encoding(array.encoding);
-    found->n_weights += weights ? array.view->n_weights() : 0;
+    const bool weights = array.packed || (array.view && ml::find_encoding(array.encoding));
+    found->n_weights += weights ? array.n_weights() : 0;
     found->n_bytes += array.n_bytes();
   }
   std::stable_sort(totals.begin(), totals.end(),

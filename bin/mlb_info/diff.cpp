@@ -50,9 +50,14 @@ std::uint64_t n_unequal(std::span<const std::byte> a, std::span<const std::byte>
 // How far apart the weights are, where both can be decoded.
 void compare_weights(const ml::InfoArray& a, const ml::InfoArray& b, unsigned threads,
                      Difference& difference) {
-  if (!a.view || !b.view || a.view->rows != b.view->rows || a.view->cols != b.view->cols) return;
-  difference.rms_a = ml::tensor_stats(*a.view, threads).rms;
-  difference.rms_difference = ml::rms_difference(*a.view, *b.view);
+  const auto weights_a = ml::load_weights(a);
+  const auto weights_b = ml::load_weights(b);
+  if (!weights_a || !weights_b) return;
+  const ml::TensorView& view_a = weights_a->view;
+  const ml::TensorView& view_b = weights_b->view;
+  if (view_a.rows != view_b.rows || view_a.cols != view_b.cols) return;
+  difference.rms_a = ml::tensor_stats(view_a, threads).rms;
+  difference.rms_difference = ml::rms_difference(view_a, view_b);
 }
 
 // Arrays of one name: the first of shape, encoding and bytes that differs.

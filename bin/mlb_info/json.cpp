@@ -27,7 +27,7 @@ ordered_json array_json(const ml::FileReport& report, std::size_t i, const Detai
   json["encoding"] = array.encoding;
   json["scales"] = ml::scale_type_name(array.scale_type);
   json["shape"] = array.shape;
-  if (report.format == "folder") json["file"] = report.files[array.file].path;
+  if (report.files.size() > 1) json["file"] = report.files[array.file].path;
   json["offset"] = array.offset;
   json["n_bytes"] = array.n_bytes();
   if (!array.scales.empty()) {

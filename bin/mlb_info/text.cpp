@@ -53,8 +53,10 @@ void print_summary(cli::Tool& tool, const ml::FileReport& report) {
   if (report.desc) {
     const ml::ModelDesc& desc = *report.desc;
     add("KV cache", fmt::format("{} bytes a token in f16", kv_bytes_per_token(desc)));
-    std::string needs = fmt::format("the file mapped, {} of KV cache for all {} positions",
-                                    cli::human_size(kv_bytes(desc)), desc.max_seq);
+    std::string needs =
+        fmt::format("{}, {} of KV cache for all {} positions",
+                    report.format == "gguf" ? "a copy of the quantized tensors" : "the file mapped",
+                    cli::human_size(kv_bytes(desc)), desc.max_seq);
     if (state_bytes(desc) != 0) needs += fmt::format(", {} of state", cli::human_size(state_bytes(desc)));
     add("to run", needs);
   }
@@ -80,7 +82,7 @@ void print_rows(cli::Tool& tool, const ml::FileReport& report, const Details& de
     columns.push_back(align);
     head.push_back(name);
   };
-  const bool several_files = report.format == "folder";
+  const bool several_files = report.files.size() > 1;
   column(several_files, Align::left, "FILE");
   for (const char* name : {"MIN", "MAX", "MEAN", "RMS", "ZERO"}) column(wanted.stats, Align::right, name);
   column(wanted.stats, Align::left, "HISTOGRAM");

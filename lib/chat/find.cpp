@@ -1,4 +1,6 @@
+#include "convert/gguf_tokenizer.hpp"
 #include "util/json.hpp"
+#include "util/mapped_file.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
@@ -59,11 +61,33 @@ void take_special_tokens(const json& config, std::map<std::string, std::string>&
   }
 }
 
+// A .gguf carries its template; nothing for other files and for one without.
+Result<std::optional<ChatTemplateFile>> find_in_file(const std::string& model) {
+  constexpr std::string_view kKey = "tokenizer.chat_template";
+  ML_TRY(const auto input, InputBytes::open(model));
+  if (!is_gguf(input->data())) return std::optional<ChatTemplateFile>();
+  auto file = read_gguf(input->data());
+  if (!file) return with_path(std::move(file.error()), model);
+  const GgufValue* value = file->find(kKey);
+  if (value == nullptr) return std::optional<ChatTemplateFile>();
+  if (!value->text()) {
+    return Error{.status = Status::format,
+                 .message = fmt::format("{} must be a string", kKey),
+                 .path = model,
+                 .offset = value->offset};
+  }
+  return std::optional(ChatTemplateFile{model, std::string(*value->text()), gguf_special_tokens(*file)});
+}
+
 }  // namespace
 
 Result<std::optional<ChatTemplateFile>> find_chat_template(const std::string& model) {
   std::error_code failure;
   std::filesystem::path folder = model;
+  if (model != "-" && std::filesystem::is_regular_file(folder, failure)) {
+    ML_TRY(auto own, find_in_file(model));
+    if (own) return own;
+  }
   if (!std::filesystem::is_directory(folder, failure)) folder = folder.parent_path();
   ChatTemplateFile file;
   std::optional<std::string> text;

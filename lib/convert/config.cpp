@@ -44,6 +44,16 @@ Result<Config> Config::parse(std::string_view text, std::string path) {
   return config;
 }
 
+Config Config::from_object(json object, std::string path,
+                           std::map<std::string, std::string, std::less<>> names) {
+  Config config;
+  config.root_ = std::make_shared<const json>(std::move(object));
+  config.object_ = config.root_.get();
+  config.path_ = std::move(path);
+  config.names_ = std::move(names);
+  return config;
+}
+
 Config::Found Config::find(std::string_view key) const {
   if (const json* value = find_in(object_, key)) return {value, prefix_ + std::string(key)};
   if (const json* value = find_in(below_, key)) return {value, fmt::format("{}.{}", kTextConfig, key)};
@@ -60,8 +70,10 @@ bool Config::is_null(std::string_view key) const {
 Error Config::wrong(std::string_view key, std::string_view rule, Status status) const {
   const Found found = find(key);
   const std::string what = found.value == nullptr ? "missing" : show_json(*found.value);
+  const auto name = names_.find(found.name);
   return {.status = status,
-          .message = fmt::format("{} is {}, must be {}", found.name, what, rule),
+          .message = fmt::format("{} is {}, must be {}", name == names_.end() ? found.name : name->second,
+                                 what, rule),
           .path = path_};
 }
 
@@ -174,6 +186,7 @@ Result<std::optional<Config>> Config::object(std::string_view key) const {
   inner.object_ = found.value;
   inner.prefix_ = found.name + ".";
   inner.path_ = path_;
+  inner.names_ = names_;
   return std::optional<Config>(std::move(inner));
 }
 

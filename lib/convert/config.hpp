@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,6 +24,14 @@ class Config {
   /// @param path  for messages
   /// @error format  not a JSON object
   static Result<Config> parse(std::string_view text, std::string path);
+
+  /// What another format says, in the keys of a config.json.
+  ///
+  /// @param object  a JSON object
+  /// @param names   key, with the objects around it ("rope_scaling.factor") -> what the format calls it, for
+  ///                messages
+  static Config from_object(nlohmann::json object, std::string path,
+                            std::map<std::string, std::string, std::less<>> names);
 
   /// True for an object without keys.
   bool empty() const { return object_->empty(); }
@@ -67,6 +77,7 @@ class Config {
   const nlohmann::json* below_ = nullptr;  // text_config, or null
   std::string prefix_;
   std::string path_;
+  std::map<std::string, std::string, std::less<>> names_;
 };
 
 }  // namespace ml

@@ -1,6 +1,7 @@
 #include <ml/generation.hpp>
 
 #include "convert/config.hpp"
+#include "convert/gguf_tokenizer.hpp"
 #include "formats/shards.hpp"
 #include "util/bytes.hpp"
 #include "util/mapped_file.hpp"
@@ -24,6 +25,14 @@ Result<std::vector<std::uint32_t>> read_end_tokens(const std::string& path) {
 
 Result<std::vector<std::uint32_t>> end_tokens(const std::string& path) {
   std::error_code ignored;
+  if (path != "-" && std::filesystem::is_regular_file(path, ignored)) {
+    ML_TRY(const auto input, InputBytes::open(path));
+    if (!is_gguf(input->data())) return std::vector<std::uint32_t>();
+    ML_TRY(const GgufFile file, read_gguf(input->data()));
+    auto ids = gguf_end_tokens(file);
+    if (!ids) return with_path(std::move(ids.error()), path);
+    return ids;
+  }
   for (const char* name : {"generation_config.json", "config.json"}) {
     const std::string file = path_in_folder(path, name);
     if (!std::filesystem::is_regular_file(file, ignored)) continue;

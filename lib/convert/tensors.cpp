@@ -41,26 +41,6 @@ std::string shape_text(const std::vector<std::uint64_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-// Rows of the checkpoint's tensor, and where among them the part begins.
-struct PartRows {
-  std::uint64_t total;
-  std::uint64_t first;
-};
-PartRows part_rows(const ModelDesc& desc, Part part, std::uint64_t rows) {
-  const std::uint64_t fused = desc.q_dim() + 2ull * desc.kv_dim();
-  switch (part) {
-    case Part::whole: return {rows, 0};
-    case Part::fused_q: return {fused, 0};
-    case Part::fused_k: return {fused, desc.q_dim()};
-    case Part::fused_v: return {fused, std::uint64_t(desc.q_dim()) + desc.kv_dim()};
-    case Part::first_half: return {2 * rows, 0};
-    case Part::second_half: return {2 * rows, rows};
-    case Part::head_first: return {2 * rows, 0};
-    case Part::head_second: return {2 * rows, desc.head_dim};
-  }
-  return {rows, 0};
-}
-
 std::vector<std::uint64_t> checkpoint_shape(Role role, std::uint64_t rows, std::uint64_t cols) {
   if (role == Role::lconv) return {rows, 1, cols};
   if (is_matrix(role)) return {rows, cols};
@@ -264,6 +244,21 @@ class Mapper {
 };
 
 }  // namespace
+
+PartRows part_rows(const ModelDesc& desc, Part part, std::uint64_t rows) {
+  const std::uint64_t fused = desc.q_dim() + 2ull * desc.kv_dim();
+  switch (part) {
+    case Part::whole: return {rows, 0};
+    case Part::fused_q: return {fused, 0};
+    case Part::fused_k: return {fused, desc.q_dim()};
+    case Part::fused_v: return {fused, std::uint64_t(desc.q_dim()) + desc.kv_dim()};
+    case Part::first_half: return {2 * rows, 0};
+    case Part::second_half: return {2 * rows, rows};
+    case Part::head_first: return {2 * rows, 0};
+    case Part::head_second: return {2 * rows, desc.head_dim};
+  }
+  return {rows, 0};
+}
 
 const CheckpointTensor* CheckpointTensors::find(std::string_view name) const {
   const auto found =

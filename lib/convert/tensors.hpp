@@ -25,6 +25,13 @@ class CheckpointTensors {
   std::vector<CheckpointTensor> tensors_;  // by name
 };
 
+/// Rows of a checkpoint's tensor, and where among them a part of `rows` rows begins.
+struct PartRows {
+  std::uint64_t total;
+  std::uint64_t first;
+};
+PartRows part_rows(const ModelDesc& desc, Part part, std::uint64_t rows);
+
 /// Tensors of a model, and the memory of those that are no plain part of the checkpoint.
 struct MappedTensors {
   std::vector<Tensor> tensors;

@@ -1,5 +1,6 @@
 #include "convert/tokenizer.hpp"
 
+#include "convert/gguf_tokenizer.hpp"
 #include "convert/tokenizer_specials.hpp"
 #include "convert/tokenizer_vocab.hpp"
 #include "util/bytes.hpp"
@@ -108,14 +109,18 @@ Result<LoadedTokenizer> load_tokenizer(std::span<const std::byte> bytes, const T
                    {},
                    28};
     }
+  } else if (is_gguf(bytes)) {
+    ML_TRY(const GgufFile file, read_gguf(bytes));
+    ML_TRY(loaded.contents, convert_gguf_tokenizer(file, log));
   } else {
     const std::string_view text = as_text(bytes);
     const std::size_t first = text.find_first_not_of(" \t\r\n");
     if (first == text.npos || (text[first] != '{' && !text.starts_with("\xEF\xBB\xBF"))) {
-      return Error{Status::format,
-                   bytes.empty() ? "the file is empty" : "neither a .mlt (\"MLT1\") nor a tokenizer.json",
-                   {},
-                   0};
+      return Error{
+          Status::format,
+          bytes.empty() ? "the file is empty" : "neither a .mlt (\"MLT1\") nor a tokenizer.json nor a .gguf",
+          {},
+          0};
     }
     ML_TRY(const TokenizerJson source, parse_tokenizer_json(bytes));
     ML_TRY(loaded.contents, convert(source, beside, log));
@@ -136,7 +141,7 @@ Result<TokenizerSource> open_tokenizer(const std::string& path) {
 Result<LoadedTokenizer> load_tokenizer(const TokenizerSource& source, const PackOptions& options) {
   const std::string& file = source.path;
   TokenizerSideFiles beside;
-  if (file != "-" && !is_mlt(source.input->data())) {
+  if (file != "-" && !is_mlt(source.input->data()) && !is_gguf(source.input->data())) {
     ML_TRY(beside, read_side_files(fs::path(file).parent_path()));
   }
   auto loaded = load_tokenizer(source.input->data(), beside, options);
@@ -149,13 +154,24 @@ Result<LoadedTokenizer> load_tokenizer(const std::string& path, const PackOption
   return load_tokenizer(source, options);
 }
 
+bool has_own_tokenizer(const std::string& path) {
+  std::error_code ignored;
+  if (path == "-" || !fs::is_regular_file(path, ignored)) return false;
+  const auto input = InputBytes::open(path);
+  if (!input || !is_gguf((*input)->data())) return false;
+  const auto file = read_gguf((*input)->data());
+  return file && has_gguf_tokenizer(*file);
+}
+
 Result<PackedTokenizer> pack_tokenizer(const std::string& path, const PackOptions& options) {
   ML_TRY(LoadedTokenizer loaded, load_tokenizer(path, options));
   auto bytes = write_mlt(loaded.contents);
   if (!bytes) return with_path(std::move(bytes.error()), path);
   if (loaded.contents.eos < 0) {
     loaded.notes.push_back(
-        "no end-of-text token is known: no tokenizer_config.json or config.json beside it names one");
+        "no end-of-text token is known: neither the file nor a tokenizer_config.json or config.json beside "
+        "it "
+        "names one");
   }
   return PackedTokenizer{std::move(*bytes), std::move(loaded.notes)};
 }

@@ -18,6 +18,14 @@ void add_file(FileReport& report, const std::string& path, std::shared_ptr<const
   report.storage.push_back(std::move(input));
 }
 
+std::string file_format(const std::string& path) {
+  if (path == "-") return {};
+  if (!model_folder_of(path).empty()) return "folder";
+  const auto input = InputBytes::open(path);
+  const auto format = input ? sniff_format((*input)->data()) : Result<const Format*>(nullptr);
+  return format && *format != nullptr ? std::string((*format)->name) : std::string();
+}
+
 Result<FileReport> inspect(const std::string& path, const InspectOptions& options) {
   if (const std::string folder = model_folder_of(path); !folder.empty())
     return inspect_folder(folder, options);

@@ -20,6 +20,8 @@ Result<FileReport> inspect_mog(std::shared_ptr<const InputBytes> input, const st
                                const InspectOptions& options);
 Result<FileReport> inspect_safetensors(std::shared_ptr<const InputBytes> input, const std::string& path,
                                        const InspectOptions& options);
+Result<FileReport> inspect_gguf(std::shared_ptr<const InputBytes> input, const std::string& path,
+                                const InspectOptions& options);
 Result<FileReport> inspect_folder(const std::string& folder, const InspectOptions& options);
 
 /// Gives the report of one file its bytes and keeps them.

@@ -1,6 +1,8 @@
 #include "formats/registry.hpp"
 
 #include "formats/folder.hpp"
+#include "formats/gguf.hpp"
+#include "formats/gguf_model.hpp"
 #include "formats/inspect.hpp"
 #include "formats/mlb.hpp"
 #include "formats/mlt.hpp"
@@ -33,8 +35,15 @@ constexpr std::string_view kNotYet = "which this version cannot read";
 
 // In the order in which they are tried: magic first, then what only looks like one.
 constexpr std::array kFormats{
-    Format{
-        "mlb", "a .mlb model", [](Bytes b) { return starts_with(b, "MLB1"); }, open_mlb, {}, {}, inspect_mlb},
+    Format{"mlb",
+           "a .mlb model",
+           [](Bytes b) { return starts_with(b, "MLB1"); },
+           [](std::shared_ptr<const InputBytes> input, const std::string&, const OpenOptions& options) {
+             return open_mlb(std::move(input), options);
+           },
+           {},
+           {},
+           inspect_mlb},
     Format{"mlt", "a .mlt tokenizer", [](Bytes b) { return starts_with(b, "MLT1"); }, nullptr, Status::format,
            "which is no model", inspect_mlt},
     Format{"mli1", "an MLI1 importance matrix", [](Bytes b) { return starts_with(b, "MLI1"); }, nullptr,
@@ -44,12 +53,13 @@ constexpr std::array kFormats{
            [](Bytes b) {
              return starts_with(b, {"MOG\0", 4});
            },
-           open_mog,
+           [](std::shared_ptr<const InputBytes> input, const std::string&, const OpenOptions& options) {
+             return open_mog(std::move(input), options);
+           },
            {},
            {},
            inspect_mog},
-    Format{"gguf", "a GGUF model", [](Bytes b) { return starts_with(b, "GGUF"); }, nullptr,
-           Status::unsupported, kNotYet, nullptr},
+    Format{"gguf", "a GGUF model", is_gguf, open_gguf, {}, {}, inspect_gguf},
     Format{"safetensors", "a bare safetensors file", looks_like_safetensors, nullptr, Status::unsupported,
            "which says nothing of the model: give the folder that holds it and its config.json",
            inspect_safetensors},
@@ -106,7 +116,7 @@ Result<Model> Model::open(const std::string& path, const OpenOptions& options) {
                  .message = fmt::format("file is {}, {}", found.title, found.why_not_open),
                  .path = path};
   }
-  auto model = found.open(std::move(input), options);
+  auto model = found.open(std::move(input), path, options);
   if (!model) return with_path(std::move(model.error()), path);
   return model;
 }

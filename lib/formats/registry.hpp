@@ -17,7 +17,8 @@ struct Format {
   std::string_view name;   ///< "mlb"
   std::string_view title;  ///< "a .mlb model", as in "file is a .mlb model"
   bool (*matches)(std::span<const std::byte> bytes);
-  Result<Model> (*open)(std::shared_ptr<const InputBytes> input, const OpenOptions& options);
+  Result<Model> (*open)(std::shared_ptr<const InputBytes> input, const std::string& path,
+                        const OpenOptions& options);
   Status not_open;
   std::string_view why_not_open;  ///< "which is no model"
   Result<FileReport> (*inspect)(std::shared_ptr<const InputBytes> input, const std::string& path,

@@ -102,6 +102,12 @@ Result<QuantizePlan> make_quantize_plan(const Model& model, const QuantizeOption
       return Error{.status = Status::format, .message = "tensor is missing", .tensor = array.name()};
     }
     const TensorView& view = source->view;
+    if (options.keep && encoding_info(view.encoding).quantized && view.encoding != array.encoding) {
+      return Error{.status = Status::unsupported,
+                   .message = fmt::format("is {} and would become {}", encoding_info(view.encoding).name,
+                                          encoding_info(array.encoding).name),
+                   .tensor = source->name};
+    }
     report.tensors.push_back({.name = array.name(),
                               .source = source->name,
                               .array = array,

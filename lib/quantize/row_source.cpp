@@ -1,18 +1,10 @@
 #include "quantize/row_source.hpp"
 
+#include "model/rope_rows.hpp"
+
 #include <algorithm>
 
 namespace ml {
-
-namespace {
-
-// Vectors and matrices whose rows rotate (mlb(5), ROPE).
-bool rotates(Role role) {
-  return role == Role::wq || role == Role::wk || role == Role::bq || role == Role::bk ||
-         role == Role::q_norm || role == Role::k_norm;
-}
-
-}  // namespace
 
 RowSource::RowSource(const ModelDesc& desc, const Tensor& tensor, std::uint64_t cols,
                      const kernels::QuantTable& table)

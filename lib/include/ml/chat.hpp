@@ -65,15 +65,15 @@ class ML_API ChatTemplate {
   std::shared_ptr<const ChatTemplateImpl> impl_;
 };
 
-/// A chat template as a model's folder holds it.
+/// A chat template as a model's folder or file holds it.
 struct ChatTemplateFile {
   std::string path;                                   ///< the file that it is from
   std::string text;                                   ///< the template
   std::map<std::string, std::string> special_tokens;  ///< of tokenizer_config.json: for ChatOptions
 };
 
-/// Finds the chat template of a model: chat_template.jinja, else that of tokenizer_config.json (of a list the
-/// one named "default"), else chat_template.json.
+/// Finds the chat template of a model: the one that a .gguf carries, else chat_template.jinja, else that of
+/// tokenizer_config.json (of a list the one named "default"), else chat_template.json.
 ///
 /// @param model  a model folder, or a file in one
 /// @return       nothing where the folder has no template

@@ -40,6 +40,7 @@ struct InfoArray {
   std::span<const std::byte> data = {};
   std::span<const std::byte> scales = {};
   std::vector<std::span<const std::byte>> more = {};  ///< what else its encoding stores: biases, seeds
+  bool packed = false;  ///< weights in blocks that decode_row does not read (GGUF): see load_weights()
   /// Set where the elements are weights that decode_row reads, or what statistics are made of (MLI1: mean
   /// squares).
   std::optional<TensorView> view = {};
@@ -49,7 +50,19 @@ struct InfoArray {
     for (const auto& part : more) sum += part.size();
     return sum;
   }
+  ML_API std::uint64_t n_weights() const;  ///< 0 for arrays of something else
 };
+
+/// Weights of one array, and the memory they lie in where they had to be copied.
+struct LoadedWeights {
+  TensorView view;
+  Model::Storage storage;
+};
+
+/// @return the array's view, or, of packed weights, a copy that decode_row reads
+/// @error unsupported  no weights, or a type that is not decoded; names it
+/// @error format       a Q8_0 quant of -128
+ML_API Result<LoadedWeights> load_weights(const InfoArray& array);
 
 struct InfoFile {
   std::string path;
@@ -58,7 +71,7 @@ struct InfoFile {
 
 /// What a file is, whether it is sound, and where everything in it lies.
 struct FileReport {
-  std::string format = {};  ///< "mlb", "mlt", "mli1", "safetensors", "folder"
+  std::string format = {};  ///< "mlb", "mlt", "mli1", "mog", "gguf", "safetensors", "folder"
   std::string title = {};   ///< ".mlb model, version 1"
   std::vector<InfoField> fields = {};
   std::vector<InfoArray> arrays = {};  ///< in file order
@@ -79,7 +92,7 @@ struct InspectOptions {
 
 /// Looks into a file of any known format; the format is found by its content.
 ///
-/// @param path   a .mlb, .mlt, MLI1 or .safetensors file, a model folder or its config.json; "-" reads
+/// @param path   a .mlb, .mlt, MLI1, .mog, .gguf or .safetensors file, a model folder or its config.json; "-" reads
 /// standard input
 /// @return       with options.check: also for a file that is not sound, with what could be read of it
 /// @error io           cannot open or read
@@ -88,6 +101,11 @@ struct InspectOptions {
 /// reads is no
 ///                     error: its tensors are reported, and `note` says what is not supported
 ML_API Result<FileReport> inspect(const std::string& path, const InspectOptions& options = {});
+
+/// What a file is, by its first bytes: "mlb", "gguf", ..., "folder".
+///
+/// @return  "" for standard input and where it cannot be told
+ML_API std::string file_format(const std::string& path);
 
 /// Columns of a TensorStats histogram.
 inline constexpr std::size_t kHistogramBins = 20;

@@ -154,6 +154,9 @@ struct OpenOptions {
   bool trust = false;
   /// What Model::warnings() would tell is an error.
   bool strict = false;
+  /// Decodes quantized tensors of types that have no kernels here (GGUF's Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K)
+  /// to float32, four bytes a weight, instead of refusing them.
+  bool decode = false;
 };
 
 /// An open model: its meaning, its tensors, and the memory they lie in.
@@ -162,9 +165,11 @@ class ML_API Model {
   /// What keeps the views alive: mapped files, buffers.
   using Storage = std::shared_ptr<const void>;
 
-  /// Opens a model, checks all of it, and maps its tensors without copying.
+  /// Opens a model, checks all of it, and maps its tensors without copying (those of a .gguf that are
+  /// quantized are copied: their scales stand between their quants).
   ///
-  /// @param path   a .mlb file or a model folder; "-" reads standard input into memory
+  /// @param path   a .mlb or .gguf file (the first of its splits) or a model folder; "-" reads standard input
+  /// into memory
   /// @return       the model; its views stay valid while it or a copy lives
   /// @error io     cannot open or read; os_errno says why
   /// @error format bytes break the format; offset is the first wrong byte

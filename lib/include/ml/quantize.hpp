@@ -46,11 +46,25 @@ struct QuantizeOptions {
   Q4Rule q4_rule = Q4Rule::search;
   std::uint32_t max_seq = 0;         ///< lowers the model's longest context; 0: as it is
   const Imatrix* imatrix = nullptr;  ///< weighs the errors of Q4_0 weights; null: none. Not with rule round
+  bool keep = false;                 ///< refuse to change the encoding of a tensor that is quantized already
   unsigned threads = 0;              ///< 0: available_threads(); never changes a bit of the file
   Target target = Target::best;      ///< nor does this
   /// Called now and then, never from two threads at once, with bytes written and bytes in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};
 };
+
+/// How a .mlb stores a model's quantized matrices without a change.
+struct KeptStorage {
+  Encoding type = Encoding::q8_0;
+  ScaleType scales = ScaleType::f32;
+  std::uint32_t q8_mask = 0;
+};
+
+/// Derives it: Q4_0 where any matrix is, then with the mask of the classes that hold others.
+///
+/// @return  nothing where no matrix is quantized. A class that holds both Q4_0 and others cannot be kept as
+///          it is: quantize_model() with QuantizeOptions::keep names the tensor.
+ML_API std::optional<KeptStorage> kept_storage(const Model& model);
 
 /// One tensor of the file written.
 struct QuantizedTensor {
@@ -79,9 +93,9 @@ struct QuantizeReport {
 /// What quantize_model() would write: every size exact, no error measured, nothing written.
 ///
 /// @error arg             options that exclude each other
+/// @error unsupported     options.keep, and a quantized tensor would change; names it and both encodings
 /// @error format, shape   the model cannot be a .mlb, or the importance matrix is of another one; the message
-/// names
-///                        the field
+///                        names the field
 ML_API Result<QuantizeReport> plan_quantize(const Model& model, const QuantizeOptions& options);
 
 /// Writes a model of any origin as a .mlb.

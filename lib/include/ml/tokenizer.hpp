@@ -58,8 +58,8 @@ class ML_API Tokenizer {
  public:
   /// Opens a tokenizer and checks all of it.
   ///
-  /// @param path   a .mlt file, a .mog that holds one, a tokenizer.json, or a folder that holds one; "-"
-  /// reads standard input
+  /// @param path   a .mlt file, a .mog or .gguf that holds one, a tokenizer.json, or a folder that holds one;
+  /// "-" reads standard input
   /// @error io           cannot open or read
   /// @error format       bytes break the format; offset is the first wrong byte
   /// @error unsupported  a tokenizer.json with a feature that .mlt cannot say; the message names its JSON
@@ -134,13 +134,15 @@ struct PackedTokenizer {
 /// Turns a tokenizer into a .mlt.
 ///
 /// @param path  a tokenizer.json or a folder that holds one (BOS and EOS come from the files beside it), a
-/// .mlt;
-///              "-" reads standard input
+///              .gguf, a .mlt; "-" reads standard input
 /// @error io, format
 /// @error unsupported  a feature that .mlt cannot say; the message names its JSON path
 /// @error limit        a token or BOS or EOS at max_vocab or above that cannot be dropped
 /// @source             mlt(5), CONVERSION
 ML_API Result<PackedTokenizer> pack_tokenizer(const std::string& path, const PackOptions& options = {});
+
+/// @return true for a model that carries its own tokenizer (a .gguf): Tokenizer::open() reads it from there
+ML_API bool has_own_tokenizer(const std::string& model);
 
 /// @return the offset of the first byte that is not UTF-8
 ML_API std::optional<std::uint64_t> find_invalid_utf8(std::string_view text);
