@@ -2,7 +2,7 @@
 
 // The table of the quant_lanes header that was included before: every target's file ends with this.
 
-#include "kernels/q4_0_search.hpp"
+#include "kernels/q4_0_fit_kernels.hpp"
 #include "kernels/quant_kernels.hpp"
 
 namespace ml::kernels {
