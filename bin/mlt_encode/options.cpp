@@ -7,7 +7,8 @@ namespace mlt_encode {
 void add_options(cli::Tool& tool, Options& options) {
   auto& app = tool.app();
   app.add_option("TEXT-FILE", options.files, "Texts, or ids with --decode; default: standard input");
-  app.add_option("-m,--tokenizer", options.tokenizer, "A .mlt, .mog or .gguf, a tokenizer.json, or a folder that holds one")
+  app.add_option("-m,--tokenizer", options.tokenizer,
+                 "A .mlt, .mog or .gguf, a tokenizer.json, or a folder that holds one")
       ->type_name("FILE")
       ->required();
   app.add_flag("-d,--decode", options.decode, "Ids to text");

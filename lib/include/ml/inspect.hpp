@@ -92,8 +92,8 @@ struct InspectOptions {
 
 /// Looks into a file of any known format; the format is found by its content.
 ///
-/// @param path   a .mlb, .mlt, MLI1, .mog, .gguf or .safetensors file, a model folder or its config.json; "-" reads
-/// standard input
+/// @param path   a .mlb, .mlt, MLI1, .mog, .gguf or .safetensors file, a model folder or its config.json; "-"
+/// reads standard input
 /// @return       with options.check: also for a file that is not sound, with what could be read of it
 /// @error io           cannot open or read
 /// @error format, shape, limit   without options.check: the first defect; with it: no known format
