@@ -97,15 +97,11 @@ std::optional<std::uint64_t> copy_run(const Copy& copy, const std::byte* from, s
     take.decode(from, n_blocks, reinterpret_cast<float*>(copy.data) + to);
     return std::nullopt;
   }
-  switch (take.encoding) {
-    case Encoding::q8_0:
-      return split_ggml_q8_0(from, n_blocks, copy.data + to, copy.scales + to / kBlock * 2);
-    case Encoding::q4_0:
-      split_ggml_q4_0(from, n_blocks, copy.data + to / 2, copy.scales + to / kBlock * 2);
-      return std::nullopt;
-    case Encoding::f32:
-    case Encoding::f16:
-    case Encoding::bf16: break;
+  if (take.encoding == Encoding::q8_0)
+    return split_ggml_q8_0(from, n_blocks, copy.data + to, copy.scales + to / kBlock * 2);
+  if (take.encoding == Encoding::q4_0) {
+    split_ggml_q4_0(from, n_blocks, copy.data + to / 2, copy.scales + to / kBlock * 2);
+    return std::nullopt;
   }
   const std::uint64_t size = take.tensor->type->block_bytes;
   std::memcpy(copy.data + to * size, from, n * size);

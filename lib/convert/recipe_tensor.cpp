@@ -1,7 +1,7 @@
 #include "convert/recipe_tensor.hpp"
 
 #include "formats/mog_layout.hpp"
-#include "quantize/row_source.hpp"
+#include "model/rope_rows.hpp"
 #include "util/checked.hpp"
 #include "util/json.hpp"
 #include "util/try.hpp"

@@ -10,7 +10,8 @@ inline bool rotates(Role role) {
          role == Role::q_norm || role == Role::k_norm;
 }
 
-/// Interleaved row -> rotate-half row, in heads of head_dim rows whose first rot_dim rotate.
+/// The rotate-half row that becomes row `row` of interleaved pairs, in heads of head_dim rows whose first
+/// rot_dim rotate.
 inline std::uint64_t rotate_half_row(std::uint64_t row, std::uint64_t head_dim, std::uint64_t rot_dim) {
   const std::uint64_t in_head = row % head_dim;
   if (in_head >= rot_dim) return row;

@@ -89,9 +89,10 @@ std::optional<std::uint64_t> RowCoder::encode_q4_0(std::span<const float> x, std
   for (std::uint64_t i = 0; i < n_rows && !importance_.empty(); ++i) {
     scratch.mean_squares[i] = mean_square(x.subspan(i * array_.cols, array_.cols));
   }
-  const auto encode_blocks = q4_rule_ == Q4Rule::best ? encode_q4_0_best : encode_q4_0_search;
-  return encode_blocks(table_, x, importance_.empty() ? nullptr : &importance, array_.scale_type, data,
-                       scales, d);
+  const Q4Importance* const weights = importance_.empty() ? nullptr : &importance;
+  if (q4_rule_ == Q4Rule::best)
+    return encode_q4_0_best(table_, x, weights, array_.scale_type, data, scales, d);
+  return encode_q4_0_search(table_, x, weights, array_.scale_type, data, scales, d);
 }
 
 // A row whose quants stay; its scales may change their type. A row that the source lacks is zeros.

@@ -23,12 +23,12 @@ std::uint64_t RowSource::source_row(std::uint64_t row) const {
 // As decode_row(), at the speed of the target.
 void RowSource::decode(std::uint64_t row, std::span<float> out) const {
   const auto* data = reinterpret_cast<const unsigned char*>(view_.data.data());
-  switch (view_.encoding) {
-    case Encoding::f16: table_.widen_f16(data + row * 2 * view_.cols, view_.cols, out.data()); break;
-    case Encoding::bf16: table_.widen_bf16(data + row * 2 * view_.cols, view_.cols, out.data()); break;
-    case Encoding::f32:
-    case Encoding::q8_0:
-    case Encoding::q4_0: decode_row(view_, row, out); break;
+  if (view_.encoding == Encoding::f16) {
+    table_.widen_f16(data + row * 2 * view_.cols, view_.cols, out.data());
+  } else if (view_.encoding == Encoding::bf16) {
+    table_.widen_bf16(data + row * 2 * view_.cols, view_.cols, out.data());
+  } else {
+    decode_row(view_, row, out);
   }
 }
 

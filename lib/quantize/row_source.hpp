@@ -9,14 +9,6 @@
 
 namespace ml {
 
-/// The rotate-half row that becomes row `row` of interleaved pairs, in heads of head_dim rows whose first
-/// rot_dim rotate.
-inline std::uint64_t rotate_half_row(std::uint64_t row, std::uint64_t head_dim, std::uint64_t rot_dim) {
-  const std::uint64_t in_head = row % head_dim;
-  if (in_head >= rot_dim) return row;
-  return row - in_head + in_head / 2 + (in_head % 2 != 0 ? rot_dim / 2 : 0);
-}
-
 /// The rows of a source tensor in the order and width in which a .mlb stores them: rotate-half heads
 /// reordered to interleaved pairs, zeros where hidden_dim grew.
 class RowSource {
