@@ -31,8 +31,6 @@ bool looks_like_json(Bytes bytes) {
   return first != text.npos && text[first] == '{';
 }
 
-constexpr std::string_view kNotYet = "which this version cannot read";
-
 // In the order in which they are tried: magic first, then what only looks like one.
 constexpr std::array kFormats{
     Format{"mlb",

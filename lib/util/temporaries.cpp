@@ -27,14 +27,13 @@ struct Slot {
 };
 static_assert(std::atomic<State>::is_always_lock_free);
 
-constexpr int kSlots = 512;
-std::array<Slot, kSlots> slots;
+std::array<Slot, kMax> slots;
 
 }  // namespace
 
 int add(int folder_fd, const std::string& name) {
   if (name.size() > NAME_MAX) return -1;
-  for (int i = 0; i < kSlots; ++i) {
+  for (int i = 0; i < kMax; ++i) {
     Slot& slot = slots[static_cast<std::size_t>(i)];
     State expected = State::free;
     if (!slot.state.compare_exchange_strong(expected, State::filling, std::memory_order_acq_rel)) continue;

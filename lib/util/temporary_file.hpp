@@ -52,6 +52,9 @@ class TemporaryFile {
 /// Names a signal handler must remove.
 namespace temporaries {
 
+/// Names that can be registered at a time.
+inline constexpr int kMax = 512;
+
 /// @return a slot, or -1 when all are taken
 int add(int folder_fd, const std::string& name);
 void drop(int slot);

@@ -284,7 +284,7 @@ TEST_CASE("temporary files without a name and with one end alike", "[util]") {
 TEST_CASE("a signal handler can remove named temporary files", "[util]") {
   const Folder folder;
   std::vector<TemporaryFile> files;
-  for (int i = 0; i < 64; ++i) {
+  for (int i = 0; i < temporaries::kMax; ++i) {
     auto file = TemporaryFile::create(folder.path(), "out", TemporaryFile::Method::named);
     REQUIRE(file);
     files.push_back(std::move(*file));
@@ -292,7 +292,7 @@ TEST_CASE("a signal handler can remove named temporary files", "[util]") {
   const auto beyond = TemporaryFile::create(folder.path(), "out", TemporaryFile::Method::named);
   REQUIRE_FALSE(beyond);
   CHECK(beyond.error().status == Status::limit);
-  CHECK(folder.count() == 64);
+  CHECK(folder.count() == temporaries::kMax);
   remove_temporaries();
   CHECK(folder.count() == 0);
   const auto published = files.front().publish(false);
