@@ -208,6 +208,29 @@ Result<ImatrixShape> imatrix_shape(const ModelDesc& desc) {
   return shape;
 }
 
+std::optional<ImatrixInput> imatrix_input(Role role, const ModelDesc& desc) {
+  switch (role) {
+    case Role::wq:
+    case Role::wk:
+    case Role::wv:
+    case Role::wg:
+    case Role::lqkv:
+    case Role::lz:
+    case Role::lb:
+    case Role::la: return ImatrixInput::qkv;
+    case Role::wo:
+    case Role::lout: return ImatrixInput::o;
+    case Role::w1:
+    case Role::w3: return ImatrixInput::gate_up;
+    case Role::w2: return ImatrixInput::down;
+    case Role::wcls: return ImatrixInput::classifier;
+    case Role::tok_emb:
+      // An embedding of its own is looked up, not multiplied.
+      return desc.shared_classifier ? std::optional(ImatrixInput::classifier) : std::nullopt;
+    default: return std::nullopt;
+  }
+}
+
 Result<void> check_imatrix_fits(const Imatrix& imatrix, const ModelDesc& desc) {
   ML_TRY(const ImatrixShape shape, imatrix_shape(desc));
   return check_same_shape(imatrix.shape, shape, "the model");

@@ -1,4 +1,5 @@
 #include "formats/inspect.hpp"
+#include "formats/mlb_layout.hpp"
 #include "formats/mog_layout.hpp"
 #include "formats/mog_read.hpp"
 #include "formats/mog_tokenizer.hpp"
@@ -78,7 +79,7 @@ void add_arrays(const MogFile& file, Bytes bytes, FileReport& report) {
   if (file.preamble.tokenizer_offset != 0)
     add_section("tokenizer", file.preamble.tokenizer_offset, file.preamble.tokenizer_size);
   for (const MlbArray& array : file.tensors) {
-    const TensorView view = mog_view(bytes, array);
+    const TensorView view = array_view(bytes, array);
     report.arrays.push_back({.name = mog_slot_name({array.role, array.layer}),
                              .layer = array.layer,
                              .encoding = std::string(encoding_info(array.encoding).name),

@@ -119,4 +119,13 @@ std::optional<Error> lay_out_mlb(const ModelDesc& desc, const MlbStorage& storag
   return std::nullopt;
 }
 
+TensorView array_view(std::span<const std::byte> bytes, const MlbArray& array) {
+  return {.encoding = array.encoding,
+          .scale_type = array.scale_type,
+          .rows = array.rows,
+          .cols = array.cols,
+          .data = bytes.subspan(array.offset, array.n_bytes),
+          .scales = bytes.subspan(array.scale_offset, array.n_scale_bytes)};
+}
+
 }  // namespace ml

@@ -44,6 +44,9 @@ std::uint32_t mlb_q8_class(Role role);
 /// @return how a .mlb stores a tensor
 Encoding mlb_encoding(Role role, const MlbStorage& storage, bool shared_classifier);
 
+/// @return a tensor where it lies in the bytes of its file, which hold it whole
+TensorView array_view(std::span<const std::byte> bytes, const MlbArray& array);
+
 /// Places every tensor of a model in file order.
 ///
 /// @param flags      the file stores layer flags

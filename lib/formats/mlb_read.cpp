@@ -133,15 +133,8 @@ Result<Model> open_mlb(std::shared_ptr<const InputBytes> input, const OpenOption
   std::vector<Tensor> tensors;
   tensors.reserve(file.arrays.size());
   for (const MlbArray& array : file.arrays) {
-    tensors.push_back({.role = array.role,
-                       .layer = array.layer,
-                       .name = array.name(),
-                       .view = {.encoding = array.encoding,
-                                .scale_type = array.scale_type,
-                                .rows = array.rows,
-                                .cols = array.cols,
-                                .data = bytes.subspan(array.offset, array.n_bytes),
-                                .scales = bytes.subspan(array.scale_offset, array.n_scale_bytes)}});
+    tensors.push_back(
+        {.role = array.role, .layer = array.layer, .name = array.name(), .view = array_view(bytes, array)});
   }
   std::vector<Model::Storage> storage;
   storage.push_back(std::move(input));

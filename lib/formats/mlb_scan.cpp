@@ -1,5 +1,6 @@
 #include "formats/mlb_scan.hpp"
 
+#include "formats/mlb_layout.hpp"
 #include "formats/value_scan.hpp"
 
 #include <algorithm>
@@ -14,15 +15,6 @@ void add_padding(std::vector<Stretch>& stretches, std::uint64_t end, std::uint64
   add_padding_stretch(end, std::min(padded, file_size), name, stretches);
 }
 
-TensorView view_of(std::span<const std::byte> bytes, const MlbArray& array) {
-  return {.encoding = array.encoding,
-          .scale_type = array.scale_type,
-          .rows = array.rows,
-          .cols = array.cols,
-          .data = bytes.subspan(array.offset, array.n_bytes),
-          .scales = bytes.subspan(array.scale_offset, array.n_scale_bytes)};
-}
-
 }  // namespace
 
 std::optional<Error> find_mlb_quant_defect(std::span<const std::byte> bytes, const MlbFile& file) {
@@ -30,7 +22,7 @@ std::optional<Error> find_mlb_quant_defect(std::span<const std::byte> bytes, con
   for (const MlbArray& array : file.arrays) {
     if (array.encoding != Encoding::q8_0) continue;
     stretches.push_back(
-        {ValueRule::quants, array.offset, array.n_bytes, view_of(bytes, array), array.name()});
+        {ValueRule::quants, array.offset, array.n_bytes, array_view(bytes, array), array.name()});
   }
   std::vector<Error> defects = find_value_defects(bytes, stretches, 0);
   if (defects.empty()) return std::nullopt;
@@ -45,7 +37,7 @@ std::vector<Error> check_mlb(std::span<const std::byte> bytes, unsigned threads)
     add_padding(stretches, kMlbHeaderBytes + file.layer_flags.size(), bytes.size(), "layer flags");
   }
   for (const MlbArray& array : file.arrays) {
-    const TensorView view = view_of(bytes, array);
+    const TensorView view = array_view(bytes, array);
     const std::string name = array.name();
     add_value_stretches(view, array.offset, array.scale_offset, name, stretches);
     add_padding(stretches, array.offset + array.n_bytes, bytes.size(), name);

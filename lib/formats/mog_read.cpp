@@ -1,6 +1,7 @@
 // Header, directory and bounds of a .mog (mog(5), VALIDATION).
 
 #include "formats/mog_read.hpp"
+#include "formats/mlb_layout.hpp"
 #include "formats/mog.hpp"
 #include "formats/mog_layout.hpp"
 #include "formats/mog_tokenizer.hpp"
@@ -307,15 +308,6 @@ Result<Bytes> mog_tokenizer_section(Bytes bytes) {
   return bytes.subspan(file.preamble.tokenizer_offset, file.preamble.tokenizer_size);
 }
 
-TensorView mog_view(Bytes bytes, const MlbArray& array) {
-  return {.encoding = array.encoding,
-          .scale_type = array.scale_type,
-          .rows = array.rows,
-          .cols = array.cols,
-          .data = bytes.subspan(array.offset, array.n_bytes),
-          .scales = bytes.subspan(array.scale_offset, array.n_scale_bytes)};
-}
-
 Result<Model> open_mog(std::shared_ptr<const InputBytes> input, const OpenOptions& options) {
   const Bytes bytes = input->data();
   ML_TRY(const MogFile file, read_mog(bytes));
@@ -328,7 +320,7 @@ Result<Model> open_mog(std::shared_ptr<const InputBytes> input, const OpenOption
     tensors.push_back({.role = array.role,
                        .layer = array.layer,
                        .name = mog_slot_name({array.role, array.layer}),
-                       .view = mog_view(bytes, array)});
+                       .view = array_view(bytes, array)});
   }
   std::vector<Model::Storage> storage;
   storage.push_back(std::move(input));

@@ -12,9 +12,6 @@ struct MogDirectory {
 };
 MogDirectory read_mog_directory(std::span<const std::byte> bytes);
 
-/// @return the tensor where it lies
-TensorView mog_view(std::span<const std::byte> bytes, const MlbArray& array);
-
 /// @return the first 8-bit quant of -128 in the file
 std::optional<Error> find_mog_quant_defect(std::span<const std::byte> bytes, const MogFile& file);
 

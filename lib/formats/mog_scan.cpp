@@ -1,3 +1,4 @@
+#include "formats/mlb_layout.hpp"
 #include "formats/mog_layout.hpp"
 #include "formats/mog_read.hpp"
 #include "formats/value_scan.hpp"
@@ -9,7 +10,7 @@ namespace ml {
 std::optional<Error> find_mog_quant_defect(std::span<const std::byte> bytes, const MogFile& file) {
   std::vector<Stretch> stretches;
   for (const MlbArray& array : file.tensors) {
-    const TensorView view = mog_view(bytes, array);
+    const TensorView view = array_view(bytes, array);
     add_value_stretches(view, array.offset, array.scale_offset, mog_slot_name({array.role, array.layer}),
                         stretches);
   }
@@ -45,7 +46,7 @@ std::vector<Error> check_mog(std::span<const std::byte> bytes, unsigned threads)
     gap(bytes.size(), bytes.size(), name);
   }
   for (const MlbArray& array : file.tensors) {
-    const TensorView view = mog_view(bytes, array);
+    const TensorView view = array_view(bytes, array);
     add_value_stretches(view, array.offset, array.scale_offset, mog_slot_name({array.role, array.layer}),
                         stretches);
   }

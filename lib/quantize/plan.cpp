@@ -42,27 +42,6 @@ Result<void> check_options(const QuantizeOptions& options) {
   return {};
 }
 
-std::optional<ImatrixInput> input_of(Role role, const ModelDesc& desc) {
-  switch (role) {
-    case Role::wq:
-    case Role::wk:
-    case Role::wv:
-    case Role::wg:
-    case Role::lqkv:
-    case Role::lz: return ImatrixInput::qkv;
-    case Role::wo:
-    case Role::lout: return ImatrixInput::o;
-    case Role::w1:
-    case Role::w3: return ImatrixInput::gate_up;
-    case Role::w2: return ImatrixInput::down;
-    case Role::wcls: return ImatrixInput::classifier;
-    case Role::tok_emb:
-      // An embedding of its own is looked up, not multiplied.
-      return desc.shared_classifier ? std::optional(ImatrixInput::classifier) : std::nullopt;
-    default: return std::nullopt;
-  }
-}
-
 std::uint32_t round_up(std::uint32_t n) {
   const std::uint64_t rounded = (std::uint64_t(n) + kBlock - 1) / kBlock * kBlock;
   return rounded > UINT32_MAX ? n : static_cast<std::uint32_t>(rounded);
@@ -123,7 +102,7 @@ Result<QuantizePlan> make_quantize_plan(const Model& model, const QuantizeOption
 
 std::vector<float> importance_of(const MlbArray& array, const ModelDesc& desc,
                                  const QuantizeOptions& options) {
-  const auto input = input_of(array.role, desc);
+  const auto input = imatrix_input(array.role, desc);
   if (options.imatrix == nullptr || array.encoding != Encoding::q4_0 || !input) return {};
   return imatrix_importance(*options.imatrix, array.layer, *input);
 }

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,6 +55,10 @@ struct ImatrixShape {
 /// differs from
 ///              q_dim, for which the format has no place
 ML_API Result<ImatrixShape> imatrix_shape(const ModelDesc& desc);
+
+/// @return the input that a matrix is multiplied with, whose sums weigh its columns; nothing for vectors and
+/// for an embedding that is only looked up
+ML_API std::optional<ImatrixInput> imatrix_input(Role role, const ModelDesc& desc);
 
 struct Imatrix;
 
