@@ -2,6 +2,7 @@
 
 #include "common/find_tokenizer.hpp"
 #include "common/input_files.hpp"
+#include "common/open_model.hpp"
 #include "common/progress.hpp"
 #include "ml_eval/report.hpp"
 
@@ -40,7 +41,7 @@ class Evaluation {
   }
 
   bool open_model() {
-    auto model = ml::Model::open(options_.model, {.trust = options_.trust});
+    auto model = cli::open_model(tool_, options_.model, {.trust = options_.trust});
     if (!model) return report(model.error(), options_.model);
     model_.emplace(std::move(*model));
     return true;
@@ -83,7 +84,7 @@ class Evaluation {
   bool open_base() {
     if (options_.against.empty()) return true;
     if (ml::LogitsFile::sniff(options_.against)) return open_base_file();
-    auto model = ml::Model::open(options_.against, {.trust = options_.trust});
+    auto model = cli::open_model(tool_, options_.against, {.trust = options_.trust});
     if (!model) return report(model.error(), options_.against);
     base_model_.emplace(std::move(*model));
     if (base_model_->desc().vocab != model_->desc().vocab)

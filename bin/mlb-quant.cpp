@@ -1,6 +1,7 @@
 // Quantizes a model of any kind to a .mlb file.
 
 #include "common/input_files.hpp"
+#include "common/open_model.hpp"
 #include "common/progress.hpp"
 #include "common/text.hpp"
 #include "common/tool.hpp"
@@ -249,7 +250,7 @@ void quantize(cli::Tool& tool, const Arguments& arguments) {
   }
 
   const std::string input_name = arguments.input == "-" ? "standard input" : arguments.input;
-  const auto model = ml::Model::open(arguments.input, {.decode = arguments.requantize});
+  const auto model = cli::open_model(tool, arguments.input, {.decode = arguments.requantize});
   if (!model) return tool.fail(ml::with_path(model.error(), input_name));
   ml::Imatrix imatrix;
   if (!take_imatrix(tool, arguments, *model, imatrix, options)) return;

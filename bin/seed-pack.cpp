@@ -1,5 +1,6 @@
 // Writes a checkpoint as a NanoSeedLM model folder, and decodes one.
 
+#include "common/open_model.hpp"
 #include "common/progress.hpp"
 #include "common/text.hpp"
 #include "common/tool.hpp"
@@ -81,8 +82,8 @@ bool take_importance(cli::Tool& tool, const Arguments& arguments, ml::PackOption
   if (arguments.imatrix.empty()) return true;
   const auto imatrix = ml::open_imatrix(arguments.imatrix);
   if (!imatrix) return tool.fail(ml::with_path(imatrix.error(), arguments.imatrix)), false;
-  const auto model = ml::Model::open(arguments.input);
-  if (!model) return tool.fail(ml::with_path(model.error(), arguments.input)), false;
+  const auto model = cli::open_model(tool, arguments.input);
+  if (!model) return tool.fail(model.error()), false;
   auto importance = ml::column_importance(*imatrix, *model);
   if (!importance) return tool.fail(ml::with_path(importance.error(), arguments.imatrix)), false;
   options.importance = *std::move(importance);

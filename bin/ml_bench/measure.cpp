@@ -1,5 +1,6 @@
 #include "ml_bench/measure.hpp"
 
+#include "common/open_model.hpp"
 #include "common/progress.hpp"
 
 #include <ml/hash.hpp>
@@ -145,7 +146,7 @@ class Bench {
     ModelFacts facts{.path = path};
     ml::reset_peak_memory();
     const auto start = Clock::now();
-    const auto model = checked(ml::Model::open(path, {.trust = options_.trust}), path);
+    const auto model = checked(cli::open_model(tool_, path, {.trust = options_.trust}), path);
     if (!model) return std::nullopt;
     facts.load_seconds = seconds_since(start);
     auto session =

@@ -1,6 +1,7 @@
 // The first steps of a run: model, tokenizer, prompt, session.
 
 #include "common/find_tokenizer.hpp"
+#include "common/open_model.hpp"
 #include "ml_run/text_run.hpp"
 
 #include <ml/generation.hpp>
@@ -22,7 +23,7 @@ std::string without_last_newline(std::string text) {
 
 bool TextRun::open_model() {
   const auto start = Clock::now();
-  auto model = ml::Model::open(options_.model, {.trust = options_.trust});
+  auto model = cli::open_model(tool_, options_.model, {.trust = options_.trust});
   if (!model) return report(model.error(), options_.model);
   model_.emplace(std::move(*model));
   load_seconds_ = seconds_since(start);
@@ -99,7 +100,7 @@ bool TextRun::open_draft() {
   n_draft_ = options_.draft.empty() ? options_.lookup : options_.n_draft;
   if (options_.lookup != 0) draft_ = std::make_unique<ml::LookupDraft>();
   if (options_.draft.empty()) return true;
-  const auto model = ml::Model::open(options_.draft, {.trust = options_.trust});
+  const auto model = cli::open_model(tool_, options_.draft, {.trust = options_.trust});
   if (!model) return report(model.error(), options_.draft);
   if (model->desc().vocab != model_->desc().vocab) {
     return report({.status = ml::Status::arg,
