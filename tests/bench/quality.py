@@ -24,7 +24,7 @@ GGUF_WRITER = pathlib.Path(__file__).parent.parent / "formats" / "make_gguf.py"
 def run(command):
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise RuntimeError(done.stderr.strip().splitlines()[-1])
+        raise RuntimeError((done.stderr.strip() or f"{command[0]}: exit status {done.returncode}").splitlines()[-1])
     return done.stdout
 
 
@@ -196,9 +196,9 @@ def table(bench, llama):
     for rule in ("search", "best"):
         bench.row(f"{rule}, f16", bench.quant(*q4, rule, *half))
         bench.row(f"{rule} + imatrix, f16", bench.quant(*q4, rule, "imatrix", *half))
-    search = [*q4, "search", *weigh, *half]
-    bench.row(f"search{weighed}, f16, float activations", bench.quant(*search), *floats)
-    bench.row(f"search{weighed}, f16, tok_emb Q8_0", bench.quant(*search, "--q8", "tok_emb"))
+    bench.row(f"search{weighed}, f16, float activations", bench.quant(*q4, "search", *weigh, *half), *floats)
+    for rule in ("search", "best"):
+        bench.row(f"{rule}{weighed}, f16, tok_emb Q8_0", bench.quant(*q4, rule, *weigh, *half, "--q8", "tok_emb"))
     if llama is not None:
         peer_rows(bench, llama, floats)
     if bench.without is not None:
@@ -216,6 +216,8 @@ def main():
     parser.add_argument("models", type=pathlib.Path, nargs="+")
     options = parser.parse_args()
     for model in options.models:
+        if not (model / "config.json").is_file():
+            parser.error(f"{model} is no checkpoint folder")
         with tempfile.TemporaryDirectory() as work:
             print(f"## {model.name}", flush=True)
             table(Bench(options, model, pathlib.Path(work)), options.llama)
@@ -223,4 +225,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except RuntimeError as error:
+        sys.exit(str(error))
