@@ -179,7 +179,7 @@ Result<PackReport> pack(const std::string& input, const std::string& output, con
   const auto start = Clock::now();
   ML_TRY(PackPlan plan, make_pack_plan(input, output, options));
   const auto kind = plan.folder ? OutputFolder::Kind::folder : OutputFolder::Kind::single_file;
-  ML_TRY(OutputFolder out, OutputFolder::create(output, kind, options.force));
+  ML_TRY(OutputFolder out, OutputFolder::create(output, kind, options.force, plan.owned));
   ML_TRY(PackWork work, PackWork::open(options.work));
   Packer packer(plan, options, out, std::move(work));
   for (const LayoutShard& shard : plan.layout.shards) ML_CHECK(packer.write_shard(shard));

@@ -192,6 +192,9 @@ Result<void> find_other_files(const std::string& input, const PackOptions& optio
   for (const std::string& path : plan.copies)
     plan.report.files.push_back(std::filesystem::path(path).filename().string());
   plan.report.files.emplace_back("model.safetensors.index.json");
+  plan.owned = plan.report.files;
+  plan.owned.emplace_back("config.json");
+  for (const std::string_view name : kCopied) plan.owned.emplace_back(name);
   return {};
 }
 

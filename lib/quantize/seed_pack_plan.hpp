@@ -21,6 +21,7 @@ struct PackPlan {
   Layout layout = {};
   std::string config = {};               ///< config.json, or empty
   std::vector<std::string> copies = {};  ///< paths of files to copy
+  std::vector<std::string> owned = {};   ///< names, beside shards, of what such a folder may hold
   PackReport report = {};
 };
 

@@ -1,5 +1,6 @@
 #include <ml/output.hpp>
 
+#include "util/links.hpp"
 #include "util/temporary_file.hpp"
 #include "util/try.hpp"
 
@@ -22,7 +23,6 @@ namespace ml {
 namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t(1) << 18;
-constexpr int kMaxLinks = 40;  // as many as the kernel follows
 
 Error io_error(std::string what) {
   return {.status = Status::io, .message = std::move(what), .os_errno = errno};
@@ -50,27 +50,6 @@ Result<void> refuse_terminal(int fd, const OutputOptions& options) {
   if (!options.binary || ::isatty(fd) == 0) return {};
   return Error{.status = Status::arg,
                .message = "binary data is not written to a terminal; name a file or use a pipe"};
-}
-
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-// The file that a chain of symbolic links stands for; it may not exist yet.
-Result<std::string> follow_links(std::string path) {
-  for (int i = 0; i < kMaxLinks; ++i) {
-    struct stat info;
-    if (::lstat(path.c_str(), &info) != 0 || !S_ISLNK(info.st_mode)) return path;
-    std::array<char, PATH_MAX> target;
-    const ssize_t n = ::readlink(path.c_str(), target.data(), target.size());
-    if (n < 0) return io_error("cannot read the link");
-    const std::string text(target.data(), static_cast<std::size_t>(n));
-    path = text.starts_with('/') ? text : folder_of(path) + "/" + text;
-  }
-  errno = ELOOP;
-  return io_error("cannot follow the links");
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "util/output_folder.hpp"
 
+#include "util/json.hpp"
+#include "util/links.hpp"
 #include "util/temporary_file.hpp"
 #include "util/try.hpp"
 
@@ -11,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
@@ -24,25 +27,25 @@ Error io_error(std::string what, const std::string& path, int number) {
   return {.status = Status::io, .message = std::move(what), .path = path, .os_errno = number};
 }
 
-// Only what looks like a model folder is replaced: plain files, a config.json or a .safetensors among them.
-Result<std::vector<std::string>> replaceable_files(const std::string& path) {
+// Only plain files that a folder of this kind is made of are replaced, never what somebody else put there.
+Result<std::vector<std::string>> replaceable_files(const std::string& path,
+                                                   std::span<const std::string> owned) {
   std::vector<std::string> names;
-  bool model = false;
   std::error_code error;
   for (std::filesystem::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
-    if (!it->is_regular_file()) {
-      return Error{.status = Status::io,
-                   .message = fmt::format("exists and holds {}, which is no file: not replaced", name),
-                   .path = path};
+    const bool ours =
+        name.ends_with(".safetensors") || std::find(owned.begin(), owned.end(), name) != owned.end();
+    if (!ours || it->is_symlink(error) || !it->is_regular_file(error)) {
+      return Error{
+          .status = Status::io,
+          .message = fmt::format("exists and holds {}, which is no file of such a folder: not replaced",
+                                 show_name(name)),
+          .path = path};
     }
-    model = model || name == "config.json" || name.ends_with(".safetensors");
     names.push_back(name);
   }
   if (error) return io_error("cannot read the folder", path, error.value());
-  if (!names.empty() && !model)
-    return Error{
-        .status = Status::io, .message = "exists and is no model folder: not replaced", .path = path};
   return names;
 }
 
@@ -53,18 +56,25 @@ Error OutputFolder::failure(std::string what, const std::string& name) const {
                   errno);
 }
 
-Result<OutputFolder> OutputFolder::create(const std::string& path, Kind kind, bool force) {
+Result<OutputFolder> OutputFolder::create(const std::string& path, Kind kind, bool force,
+                                          std::vector<std::string> owned) {
   OutputFolder out;
   out.path_ = path;
   while (out.path_.size() > 1 && out.path_.ends_with('/')) out.path_.pop_back();
+  auto target = follow_links(out.path_);
+  if (!target) return with_path(std::move(target.error()), path);
+  out.path_ = *std::move(target);
+  while (out.path_.size() > 1 && out.path_.ends_with('/')) out.path_.pop_back();
+  out.owned_ = std::move(owned);
   const std::size_t slash = out.path_.rfind('/');
   out.name_ = slash == std::string::npos ? out.path_ : out.path_.substr(slash + 1);
-  const std::string parent = slash == std::string::npos ? "." : slash == 0 ? "/" : out.path_.substr(0, slash);
+  const std::string parent = folder_of(out.path_);
   out.kind_ = kind;
   out.force_ = force;
   if (out.name_.empty() || out.name_ == "." || out.name_ == "..") {
-    errno = EINVAL;
-    return out.failure("cannot create");
+    return Error{.status = Status::arg,
+                 .message = "names no folder that can be replaced; give its name",
+                 .path = path};
   }
   struct stat info;
   if (::stat(out.path_.c_str(), &info) == 0) {
@@ -73,7 +83,7 @@ Result<OutputFolder> OutputFolder::create(const std::string& path, Kind kind, bo
       errno = kind == Kind::folder ? ENOTDIR : EISDIR;
       return out.failure("cannot replace");
     }
-    if (kind == Kind::folder) ML_CHECK(replaceable_files(out.path_));
+    if (kind == Kind::folder) ML_CHECK(replaceable_files(out.path_, out.owned_));
   }
   out.parent_fd_ = ::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (out.parent_fd_ < 0) return io_error("cannot open folder " + parent, path, errno);
@@ -151,17 +161,20 @@ Result<void> OutputFolder::commit() {
   const bool replaces = status != 0 && errno == EEXIST && force_;
   std::vector<std::string> old;
   if (replaces) {
-    ML_TRY(old, replaceable_files(path_));
+    ML_TRY(old, replaceable_files(path_, owned_));
     status = ::renameat2(parent_fd_, temporary_.c_str(), parent_fd_, name, RENAME_EXCHANGE);
   }
   if (status != 0) return failure("cannot rename");
   for (const auto& [file, slot] : files_) temporaries::drop(slot);
   files_.clear();
   if (replaces) {  // what was there has the temporary name now
-    const int fd = ::openat(parent_fd_, temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int fd = ::openat(parent_fd_, temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return failure("replaced, but cannot open what was there, " + temporary_);
     for (const std::string& file : old) ::unlinkat(fd, file.c_str(), 0);
-    if (fd >= 0) ::close(fd);
-    remove_all();
+    ::close(fd);
+    if (::unlinkat(parent_fd_, temporary_.c_str(), AT_REMOVEDIR) != 0)
+      return failure("replaced, but cannot remove what was there, " + temporary_);
+    temporaries::drop(std::exchange(folder_slot_, -1));
   } else {
     temporaries::drop(std::exchange(folder_slot_, -1));
   }
@@ -186,6 +199,7 @@ OutputFolder::OutputFolder(OutputFolder&& other) noexcept
       temporary_(std::move(other.temporary_)),
       kind_(other.kind_),
       force_(other.force_),
+      owned_(std::move(other.owned_)),
       parent_fd_(std::exchange(other.parent_fd_, -1)),
       folder_fd_(std::exchange(other.folder_fd_, -1)),
       folder_slot_(std::exchange(other.folder_slot_, -1)),

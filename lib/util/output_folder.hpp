@@ -19,12 +19,12 @@ class OutputFolder {
  public:
   enum class Kind { folder, single_file };
 
-  /// @param path   not "-"; its parent must be there
-  /// @param force  replace what has that name: a file, or a folder with plain files only, one of them
-  /// config.json
-  ///               or a .safetensors
+  /// @param path   not "-"; its parent must be there; links are followed
+  /// @param force  replace what has that name: a file, or a folder that holds nothing but .safetensors and
+  ///               files of the names in `owned`
   /// @error io     it is there and !force, or is no such folder; no permission
-  static Result<OutputFolder> create(const std::string& path, Kind kind, bool force);
+  static Result<OutputFolder> create(const std::string& path, Kind kind, bool force,
+                                     std::vector<std::string> owned);
 
   OutputFolder(OutputFolder&& other) noexcept;
   OutputFolder& operator=(OutputFolder&&) = delete;
@@ -50,6 +50,7 @@ class OutputFolder {
   std::string temporary_;  // its name beside the target
   Kind kind_ = Kind::folder;
   bool force_ = false;
+  std::vector<std::string> owned_;
   int parent_fd_ = -1;
   int folder_fd_ = -1;
   int folder_slot_ = -1;

@@ -10,7 +10,7 @@ with open(path, "rb") as file:
 length = int.from_bytes(data[:8], "little")
 header = json.loads(data[8:8 + length])
 end = len(data) - 8 - length
-header["stray.weight"] = {"dtype": "U8", "shape": [4], "data_offsets": [end, end + 4]}
+header["model.layers.0.self_attn.q_proj.codes"] = {"dtype": "U8", "shape": [4], "data_offsets": [end, end + 4]}
 text = json.dumps(header).encode()
 text += b" " * (-len(text) % 8)
 with open(path, "wb") as file:

@@ -19,6 +19,12 @@ fails $pack -f a -o a
 mkdir other; echo x > other/x; fails $pack -f "$model" -o other; [ "$(cat other/x)" = x ]; rm -r other
 $pack -f --encoding q8 "$model" -o a
 [ "$(ls -A)" = a ]
+echo mine > a/train.py; fails $pack -f "$model" -o a; [ "$(cat a/train.py)" = mine ]; rm a/train.py
+before=$(cat a/* | md5sum)
+ln -s a link; fails $pack "$model" -o link; $pack -f "$model" -o link
+[ -L link ]; [ "$(cat a/* | md5sum)" != "$before" ]; rm link
+ln -s new link; $pack "$model" -o link; [ -L link ]; cmp new/config.json a/config.json; rm -r new link
+[ "$(ls -A)" = a ]
 cp -r a b; head -c 100000 a/model-00001-of-00001.safetensors > b/model-00001-of-00001.safetensors
 fails $pack b -o c
 python3 - << 'END'
