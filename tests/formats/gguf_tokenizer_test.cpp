@@ -24,7 +24,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::int32_t kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5, kByte = 6;
+constexpr std::int32_t kNormal = 1, kControl = 3, kUserDefined = 4, kUnused = 5, kByte = 6;
 
 struct Tokens {
   std::vector<std::string> texts;
