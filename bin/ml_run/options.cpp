@@ -1,6 +1,7 @@
 #include "ml_run/options.hpp"
 
 #include <charconv>
+#include <filesystem>
 #include <map>
 #include <system_error>
 
@@ -23,6 +24,15 @@ std::vector<std::uint32_t> parse_tokens(const std::string& text) {
     at = after;
     if (at == end) return tokens;
   }
+}
+
+// The same place, by whatever path and whether there is a file or not.
+bool same_path(const std::string& a, const std::string& b) {
+  const auto place = [](const std::string& path) {
+    std::error_code error;
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+  };
+  return place(a) == place(b);
 }
 
 }  // namespace
@@ -164,6 +174,10 @@ std::string usage_problem(const RunOptions& options) {
   if (options.logits == "-" && options.n > 0) {
     return "--logits - needs -n 0, since text goes to standard output too";
   }
+  if (options.session == "-" || options.session == "/dev/stdout")
+    return "--session needs a file: it is read back, and the answer goes to standard output";
+  if (!options.session.empty() && !options.logits.empty() && same_path(options.session, options.logits))
+    return "--session and --logits are the same file";
   if (options.ids && !options.stops.empty() && !options.jsonl)
     return "--stop looks for text and excludes --ids";
   if (!options.session.empty() && options.n == 0 && (options.digest || !options.logits.empty())) {
