@@ -137,7 +137,7 @@ class Evaluation {
     if (!file) return report(file.error(), options_.save_logits);
     output_.emplace(std::move(*file));
     auto writer = ml::LogitsWriter::create(*output_, {.vocab = model_->desc().vocab,
-                                                      .precision = options_.precision,
+                                                      .precision = options_.precision.value_or(ml::LogitPrecision::bits16),
                                                       .ctx = plan_.ctx,
                                                       .stride = plan_.stride,
                                                       .n_rows = plan_.n_scored(),
@@ -191,7 +191,7 @@ int main(int argc, char** argv) {
                  "ml-eval model-q4.mlb valid.txt --against model.mlb");
   declare_options(tool, options);
   return tool.main(argc, argv, [&] {
-    if (const std::string problem = finish_options(options); !problem.empty())
+    if (const std::string problem = finish_options(tool.app(), options); !problem.empty())
       return tool.fail_usage(problem);
     if (options.merge) return merge(tool, options);
     Evaluation(tool, options)();

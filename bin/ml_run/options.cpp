@@ -83,9 +83,8 @@ void declare_run_options(Tool& tool, RunOptions& options) {
       ->check(CLI::Range(1u, 1024u));
   app.add_option("--draft", options.draft, "Let this smaller model guess; changes no bit")
       ->type_name("MODEL");
-  app.add_option("--n-draft", options.n_draft, "Tokens that --draft guesses at most")
-      ->check(CLI::Range(1u, 1024u))
-      ->capture_default_str();
+  app.add_option("--n-draft", options.n_draft, "Tokens that --draft guesses at most (default: 8)")
+      ->check(CLI::Range(1u, 1024u));
   app.add_flag("--chat", options.chat,
                "The prompt is a message in the model's chat template; without one, talk");
   app.add_option("--system", options.system, "System message of --chat")->type_name("TEXT");
@@ -156,6 +155,7 @@ std::string usage_problem(const RunOptions& options) {
   }
   if (options.resume && options.imatrix == "-")
     return "--resume needs a file to go on from, not standard output";
+  if (options.n_draft != 0 && options.draft.empty()) return "--n-draft needs --draft";
   if (options.lookup != 0 && !options.draft.empty()) return "--lookup and --draft exclude each other";
   if (options.jsonl && (options.lookup != 0 || !options.draft.empty()))
     return "--jsonl excludes --lookup and --draft";

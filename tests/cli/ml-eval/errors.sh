@@ -22,6 +22,9 @@ try ml-eval "$story" good --save-logits -
 try ml-eval "$story" good --acts q5
 try ml-eval --merge good
 try ml-eval --merge good --shard 1/2
+try ml-eval --merge good -c 8
+try ml-eval --merge good --acts q8
+try ml-eval "$story" good --bits 32
 ml-eval "$story" good --json > a.json
 ml-eval "$story" good --json -c 4 > b.json
 try ml-eval --merge a.json b.json
