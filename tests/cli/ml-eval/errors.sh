@@ -18,6 +18,8 @@ try ml-eval "$story" good --against "$ML_TEST_DATA/oracle/llama2-mha"
 try ml-eval "$story" good --shard 3/2
 try ml-eval "$story" good --bos --no-bos
 try ml-eval - -
+try ml-eval "$story" - -
+try ml-eval --merge - -
 try ml-eval "$story" good --save-logits -
 try ml-eval "$story" good --acts q5
 try ml-eval --merge good
