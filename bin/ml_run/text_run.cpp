@@ -70,7 +70,7 @@ bool TextRun::check_finite() {
   return report({.status = ml::Status::format,
                  .message = fmt::format(
                      "logit of token {} is {} after {} tokens: the weights are not sound (mlb-info --check)",
-                     bad - logits_.begin(), *bad, session_->position())},
+                     bad - logits_.begin(), std::isnan(*bad) ? "NaN" : "infinite", session_->position())},
                 options_.model);
 }
 
