@@ -39,12 +39,13 @@ bool same_path(const std::string& a, const std::string& b) {
 
 void declare_run_options(Tool& tool, RunOptions& options) {
   CLI::App& app = tool.app();
-  app.add_option("MODEL", options.model, "A .mlb file or a model folder; - is standard input")->required();
+  app.add_option("MODEL", options.model, "A .mlb, .mog or .gguf file or a model folder; - is standard input")
+      ->required();
   app.add_option("PROMPT", options.prompt, "The prompt; standard input when none is given");
   app.add_option("-p,--prompt-file", options.prompt_file, "Read the prompt from this file")
       ->type_name("FILE");
   app.add_option("-m,--tokenizer", options.tokenizer,
-                 "A .mlt, tokenizer.json or .gguf (default: the model's own, or one beside it)")
+                 "A .mlt, tokenizer.json, .gguf or .mog (default: the model's own, or one beside it)")
       ->type_name("FILE");
   app.add_option_function<std::string>(
          "--tokens", [&options](const std::string& text) { options.tokens = parse_tokens(text); },
