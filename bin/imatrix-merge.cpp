@@ -1,13 +1,13 @@
 // Adds importance matrices, and says what is in them.
 
 #include "common/input_files.hpp"
+#include "common/standard_input.hpp"
 #include "common/text.hpp"
 #include "common/tool.hpp"
 
 #include <ml/imatrix.hpp>
 #include <ml/output.hpp>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -80,9 +80,8 @@ nlohmann::ordered_json to_json(const Arguments& arguments, const ml::Imatrix& im
 
 void merge(cli::Tool& tool, Arguments arguments) {
   if (arguments.files.empty()) arguments.files.push_back("-");
-  if (std::count(arguments.files.begin(), arguments.files.end(), "-") > 1) {
-    return tool.fail_usage("standard input is named twice");
-  }
+  if (const std::string problem = cli::standard_input_problem(arguments.files); !problem.empty())
+    return tool.fail_usage(problem);
   const bool shows = arguments.stats || arguments.json;
   const bool to_stdout =
       arguments.output == "-" || arguments.output == "/dev/stdout" || (arguments.output.empty() && !shows);

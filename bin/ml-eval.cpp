@@ -136,12 +136,13 @@ class Evaluation {
     auto file = ml::OutputFile::create(options_.save_logits, {.force = tool_.force(), .inputs = inputs});
     if (!file) return report(file.error(), options_.save_logits);
     output_.emplace(std::move(*file));
-    auto writer = ml::LogitsWriter::create(*output_, {.vocab = model_->desc().vocab,
-                                                      .precision = options_.precision,
-                                                      .ctx = plan_.ctx,
-                                                      .stride = plan_.stride,
-                                                      .n_rows = plan_.n_scored(),
-                                                      .tokens_hash = plan_.hash()});
+    auto writer = ml::LogitsWriter::create(
+        *output_, {.vocab = model_->desc().vocab,
+                   .precision = options_.precision.value_or(ml::LogitPrecision::bits16),
+                   .ctx = plan_.ctx,
+                   .stride = plan_.stride,
+                   .n_rows = plan_.n_scored(),
+                   .tokens_hash = plan_.hash()});
     if (!writer) return report(writer.error(), options_.save_logits);
     writer_.emplace(std::move(*writer));
     return true;
@@ -191,7 +192,7 @@ int main(int argc, char** argv) {
                  "ml-eval model-q4.mlb valid.txt --against model.mlb");
   declare_options(tool, options);
   return tool.main(argc, argv, [&] {
-    if (const std::string problem = finish_options(options); !problem.empty())
+    if (const std::string problem = finish_options(tool.app(), options); !problem.empty())
       return tool.fail_usage(problem);
     if (options.merge) return merge(tool, options);
     Evaluation(tool, options)();

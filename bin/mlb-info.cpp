@@ -1,5 +1,6 @@
 // Says what a file is and whether it is sound.
 
+#include "common/standard_input.hpp"
 #include "common/tool.hpp"
 #include "mlb_info/details.hpp"
 
@@ -70,6 +71,8 @@ int main(int argc, char** argv) {
 
   bool differ = false;
   const int status = tool.main(argc, argv, [&] {
+    if (const std::string problem = cli::standard_input_problem(paths); !problem.empty())
+      return tool.fail_usage(problem);
     if (wanted.diff) {
       differ = diff(tool, paths, wanted);
       return;

@@ -106,6 +106,21 @@ bool take_rules(cli::Tool& tool, const Arguments& arguments, ml::PackOptions& op
   return true;
 }
 
+// @return what is wrong with options that go together or not at all; "" when nothing is
+std::string usage_problem(const Arguments& arguments, const ml::PackOptions& options) {
+  if (arguments.output == "-")
+    return "-o needs a name: the output is not written from its beginning to its end";
+  if (options.shard_bytes == 0) return fmt::format("--shard-size: '{}' is no size", arguments.shard_size);
+  const auto is_searched = [](ml::Encoding encoding) { return ml::encoding_info(encoding).seed_bytes != 0; };
+  const bool any_searched = is_searched(options.encoding) || (options.mla && is_searched(*options.mla)) ||
+                            std::any_of(options.rules.begin(), options.rules.end(),
+                                        [&](const ml::PackRule& rule) { return is_searched(rule.encoding); });
+  if (!arguments.imatrix.empty() && !any_searched)
+    return "--imatrix needs seed4p4 or seed4 in --encoding, --mla or --rule: other encodings take no "
+           "importance";
+  return "";
+}
+
 nlohmann::ordered_json to_json(const Arguments& arguments, const ml::PackReport& report) {
   nlohmann::ordered_json json{{"input", arguments.input},      {"output", arguments.output},
                               {"dry_run", arguments.dry_run},  {"bytes", report.n_bytes},
@@ -162,8 +177,8 @@ void pack(cli::Tool& tool, const Arguments& arguments) {
                           .strict = arguments.strict};
   if (!arguments.mla.empty()) options.mla = ml::find_pack_encoding(arguments.mla);
   if (!take_rules(tool, arguments, options)) return;
-  if (options.shard_bytes == 0)
-    return tool.fail_usage(fmt::format("--shard-size: '{}' is no size", arguments.shard_size));
+  if (const std::string problem = usage_problem(arguments, options); !problem.empty())
+    return tool.fail_usage(problem);
   if (!take_importance(tool, arguments, options)) return;
   const auto plan = ml::plan_pack(arguments.input, arguments.output, options);
   if (!plan) return tool.fail(ml::with_path(plan.error(), arguments.input));

@@ -28,6 +28,19 @@ ml::Error error_of(std::string message) {
   return {.status = ml::Status::format, .message = std::move(message)};
 }
 
+// @param offset  of the text in its file
+ml::Result<ordered_json> parse(std::string_view text, std::size_t offset) {
+  try {
+    return ordered_json::parse(text);
+  } catch (const ordered_json::parse_error& error) {
+    return ml::Error{.status = ml::Status::format,
+                     .message = "not JSON",
+                     .offset = offset + std::max<std::size_t>(error.byte, 1) - 1};
+  } catch (const ordered_json::exception&) {  // a number that no double holds
+    return ml::Error{.status = ml::Status::format, .message = "not JSON", .offset = offset};
+  }
+}
+
 // What the comparison reads of a baseline's row. @return its complaint, "" for none
 std::string complaint(const ordered_json& row) {
   if (!row.is_object()) return "a row is no object";
@@ -96,13 +109,13 @@ void compare_row(cli::Tool& tool, const Options& options, const ordered_json& no
   const std::string name = fmt::format("{}, {} threads, {}", now["test"].get<std::string>(),
                                        now["threads"].get<unsigned>(), now["target"].get<std::string>());
   const std::string model = now["model"].get<std::string>();
-  const auto fail = [&](std::string message) {
-    tool.fail({.status = ml::Status::limit, .message = std::move(message), .path = model});
+  const auto fail = [&](ml::Status status, std::string message) {
+    tool.fail({.status = status, .message = std::move(message), .path = model});
   };
   if (now["digest"].is_string() && then.contains("digest") && then["digest"].is_string() &&
       now["digest"] != then["digest"]) {
-    fail(fmt::format("{}: logits have the digest {}, in the baseline {}", name,
-                     now["digest"].get<std::string>(), then["digest"].get<std::string>()));
+    fail(ml::Status::arg, fmt::format("{}: logits have the digest {}, but {} in the baseline", name,
+                                      now["digest"].get<std::string>(), then["digest"].get<std::string>()));
   }
   if (now["machine"].value("cpu", "") != then["machine"].value("cpu", "")) {
     return tool.note(fmt::format("{}: {}: not compared: the baseline is of another machine ({})", model, name,
@@ -119,7 +132,7 @@ void compare_row(cli::Tool& tool, const Options& options, const ordered_json& no
       fmt::format("{}: {:.1f} % {} than the baseline, noise {:.1f} %", name, 100 * std::fabs(slower),
                   slower > 0 ? "slower" : "faster", 100 * noise);
   if (options.fail_above && slower > noise + *options.fail_above / 100) {
-    fail(fmt::format("{}, {} % allowed", what, *options.fail_above));
+    fail(ml::Status::limit, fmt::format("{}, {} % allowed", what, *options.fail_above));
   } else {
     tool.note(fmt::format("{}: {}", model, what));
   }
@@ -131,16 +144,21 @@ ml::Result<std::vector<ordered_json>> read_baseline(const std::string& path) {
   const auto text = ml::read_text(path);
   if (!text) return text.error();
   std::vector<ordered_json> rows;
-  ordered_json whole = ordered_json::parse(*text, nullptr, false);
-  if (whole.is_array()) {
-    for (ordered_json& row : whole) rows.push_back(std::move(row));
+  const std::size_t first = text->find_first_not_of(" \t\r\n");
+  if (first != std::string::npos && (*text)[first] == '[') {
+    auto whole = parse(*text, 0);
+    if (!whole) return whole.error();
+    for (ordered_json& row : *whole) rows.push_back(std::move(row));
   } else {
     for (std::size_t begin = 0; begin < text->size();) {
       const std::size_t end = std::min(text->find('\n', begin), text->size());
-      const std::string line = text->substr(begin, end - begin);
+      const std::string_view line(text->data() + begin, end - begin);
+      if (line.find_first_not_of(" \t\r") != std::string_view::npos) {
+        auto row = parse(line, begin);
+        if (!row) return row.error();
+        rows.push_back(std::move(*row));
+      }
       begin = end + 1;
-      if (line.find_first_not_of(" \t\r") != std::string::npos)
-        rows.push_back(ordered_json::parse(line, nullptr, false));
     }
   }
   if (rows.empty()) return error_of("holds no result of ml-bench");

@@ -47,20 +47,28 @@ std::uint64_t nanoseconds(double seconds) { return static_cast<std::uint64_t>(st
 
 std::string percent(double share) { return share > 0 ? fmt::format("{:.0f} %", 100 * share) : "-"; }
 
+// A path as a cell shows it: on one line, as UTF-8, and not the end of the cell.
+std::string path_cell(const std::string& path) {
+  const std::string quoted = ordered_json(path).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  std::string cell;
+  for (const char c : quoted.substr(1, quoted.size() - 2)) cell += c == '|' ? "\\|" : std::string(1, c);
+  return cell;
+}
+
 void print_markdown(cli::Tool& tool, const Results& results, const Options& options) {
   tool.print(
       "| model | size | bits/weight | test | threads | target | tok/s | mean ± sd | GB/s | of limit |\n");
   tool.print("|---|--:|--:|---|--:|---|--:|--:|--:|--:|\n");
   for (const Row& row : results.rows) {
     tool.print("| {} | {} | {:.2f} | {} | {} | {} | {:.2f} | {:.2f} ± {:.2f} | {:.1f} | {} |\n",
-               row.model->path, cli::human_size(row.model->n_bytes), bits_per_weight(*row.model), row.name(),
-               row.threads, ml::target_name(row.target), row.tokens_per_second(row.median()),
+               path_cell(row.model->path), cli::human_size(row.model->n_bytes), bits_per_weight(*row.model),
+               row.name(), row.threads, ml::target_name(row.target), row.tokens_per_second(row.median()),
                row.tokens_per_second(row.mean()), row.deviation_of_speed(),
                row.bytes_per_second(options.batch) / 1e9, percent(row.share_of_limit(options.batch)));
   }
   tool.print("\n| model | load | first token | peak memory |\n|---|--:|--:|--:|\n");
   for (const ModelFacts& model : results.models) {
-    tool.print("| {} | {:.1f} ms | {:.1f} ms | {} |\n", model.path, 1e3 * model.load_seconds,
+    tool.print("| {} | {:.1f} ms | {:.1f} ms | {} |\n", path_cell(model.path), 1e3 * model.load_seconds,
                1e3 * model.first_token_seconds, cli::human_size(model.peak_memory));
   }
   tool.print("\n{}, {} cores, {}; mlutils {}\n", results.machine.cpu, results.machine.cores,
@@ -80,7 +88,7 @@ void print_markdown(cli::Tool& tool, const Results& results, const Options& opti
   tool.print(known);
   if (!options.digest) return;
   for (const Row& row : results.rows)
-    tool.print("digest {} {} {}\n", row.digest, row.name(), row.model->path);
+    tool.print("digest {} {} {}\n", row.digest, row.name(), path_cell(row.model->path));
 }
 
 std::string csv_cell(const ordered_json& value) {

@@ -1,5 +1,9 @@
 #include "ml_eval/options.hpp"
 
+#include "common/standard_input.hpp"
+
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <map>
 #include <system_error>
@@ -29,6 +33,20 @@ bool read_shard(const std::string& text, std::uint64_t& index, std::uint64_t& n)
   return error_after == std::errc() && after == end && index >= 1 && index <= n;
 }
 
+// Options of an evaluation, which --merge does not make.
+std::string merge_problem(const CLI::App& app, const Options& options) {
+  constexpr std::array<std::string_view, 7> kTaken{"MODEL",         "TEXT-FILE", "--merge", "--json",
+                                                   "--by-position", "--quiet",   "--target"};
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    if (option->count() > 0 && std::find(kTaken.begin(), kTaken.end(), name) == kTaken.end())
+      return fmt::format("--merge joins results and takes only --json and --by-position, not {}", name);
+  }
+  std::vector<std::string> inputs = options.texts;
+  inputs.push_back(options.model);
+  return cli::standard_input_problem(inputs);
+}
+
 }  // namespace
 
 void declare_options(cli::Tool& tool, Options& options) {
@@ -37,7 +55,7 @@ void declare_options(cli::Tool& tool, Options& options) {
       ->required();
   app.add_option("TEXT-FILE", options.texts, "Texts; - or none: standard input");
   app.add_option("-m,--tokenizer", options.tokenizer,
-                 "A .mlt or tokenizer.json (default: the one beside the model)")
+                 "A .mlt, tokenizer.json, .gguf or .mog (default: the model's own, or one beside it)")
       ->type_name("FILE");
   app.add_option("--split", options.split,
                  "A file holds several texts with TEXT between them; \\n is a newline")
@@ -76,26 +94,20 @@ void declare_options(cli::Tool& tool, Options& options) {
   tool.add_force();
 }
 
-std::string finish_options(Options& options) {
+std::string finish_options(const CLI::App& app, Options& options) {
   if (options.bos && options.no_bos) return "--bos and --no-bos exclude each other";
   if (!options.shard.empty() && !read_shard(options.shard, options.shard_index, options.n_shards))
     return fmt::format("--shard is '{}', must be K/N with K from 1 to N", options.shard);
   if (!options.shard.empty()) --options.shard_index;
   options.split = unescaped(options.split);
-  const bool evaluates = !options.tokenizer.empty() || !options.split.empty() || !options.shard.empty() ||
-                         !options.save_logits.empty() || !options.against.empty() || options.windows != 0;
-  if (options.merge && (evaluates || options.by_window))
-    return "--merge joins results and takes only --json and --by-position";
+  if (options.merge) return merge_problem(app, options);
+  if (options.precision && options.save_logits.empty()) return "--bits needs --save-logits";
   if (options.save_logits == "-" || options.save_logits == "/dev/stdout")
     return "--save-logits needs a file: the result goes to standard output";
-  const auto reads_stdin =
-      options.texts.empty() || std::count(options.texts.begin(), options.texts.end(), "-");
-  if (!options.merge && (options.model == "-") + (options.tokenizer == "-") + (options.against == "-") +
-                                static_cast<int>(reads_stdin != 0) >
-                            1) {
-    return "MODEL, --tokenizer, --against and the text cannot share standard input";
-  }
-  return "";
+  std::vector<std::string> inputs = options.texts;
+  if (inputs.empty()) inputs.push_back("-");
+  for (const std::string& name : {options.model, options.tokenizer, options.against}) inputs.push_back(name);
+  return cli::standard_input_problem(inputs);
 }
 
 }  // namespace ml_eval

@@ -30,7 +30,7 @@ struct Options {
   ml::Activations activations = ml::Activations::q8;
   std::optional<ml::KvType> kv;
   std::string save_logits;
-  ml::LogitPrecision precision = ml::LogitPrecision::bits16;
+  std::optional<ml::LogitPrecision> precision;
   std::string against;
   bool by_position = false;
   bool by_window = false;
@@ -43,6 +43,6 @@ struct Options {
 void declare_options(cli::Tool& tool, Options& options);
 
 /// Takes --split and --shard apart. @return what is wrong with the options; "" when nothing is
-std::string finish_options(Options& options);
+std::string finish_options(const CLI::App& app, Options& options);
 
 }  // namespace ml_eval

@@ -117,9 +117,7 @@ Plan read_texts(cli::Tool& tool, const Options& options, const ml::Tokenizer& to
     return plan;
   }
   if (plan.stride > plan.ctx) {
-    tool.fail(
-        {.status = ml::Status::arg,
-         .message = fmt::format("--stride is {}, must be at most the context of {}", plan.stride, plan.ctx)});
+    tool.fail_usage(fmt::format("--stride is {}, must be at most the context of {}", plan.stride, plan.ctx));
     return plan;
   }
   Reader reader(tool, options, tokenizer, vocab, plan);

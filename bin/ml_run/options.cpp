@@ -1,6 +1,7 @@
 #include "ml_run/options.hpp"
 
 #include <charconv>
+#include <filesystem>
 #include <map>
 #include <system_error>
 
@@ -25,16 +26,26 @@ std::vector<std::uint32_t> parse_tokens(const std::string& text) {
   }
 }
 
+// The same place, by whatever path and whether there is a file or not.
+bool same_path(const std::string& a, const std::string& b) {
+  const auto place = [](const std::string& path) {
+    std::error_code error;
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+  };
+  return place(a) == place(b);
+}
+
 }  // namespace
 
 void declare_run_options(Tool& tool, RunOptions& options) {
   CLI::App& app = tool.app();
-  app.add_option("MODEL", options.model, "A .mlb file or a model folder; - is standard input")->required();
+  app.add_option("MODEL", options.model, "A .mlb, .mog or .gguf file or a model folder; - is standard input")
+      ->required();
   app.add_option("PROMPT", options.prompt, "The prompt; standard input when none is given");
   app.add_option("-p,--prompt-file", options.prompt_file, "Read the prompt from this file")
       ->type_name("FILE");
   app.add_option("-m,--tokenizer", options.tokenizer,
-                 "A .mlt, tokenizer.json or .gguf (default: the model's own, or one beside it)")
+                 "A .mlt, tokenizer.json, .gguf or .mog (default: the model's own, or one beside it)")
       ->type_name("FILE");
   app.add_option_function<std::string>(
          "--tokens", [&options](const std::string& text) { options.tokens = parse_tokens(text); },
@@ -73,9 +84,8 @@ void declare_run_options(Tool& tool, RunOptions& options) {
       ->check(CLI::Range(1u, 1024u));
   app.add_option("--draft", options.draft, "Let this smaller model guess; changes no bit")
       ->type_name("MODEL");
-  app.add_option("--n-draft", options.n_draft, "Tokens that --draft guesses at most")
-      ->check(CLI::Range(1u, 1024u))
-      ->capture_default_str();
+  app.add_option("--n-draft", options.n_draft, "Tokens that --draft guesses at most (default: 8)")
+      ->check(CLI::Range(1u, 1024u));
   app.add_flag("--chat", options.chat,
                "The prompt is a message in the model's chat template; without one, talk");
   app.add_option("--system", options.system, "System message of --chat")->type_name("TEXT");
@@ -146,6 +156,7 @@ std::string usage_problem(const RunOptions& options) {
   }
   if (options.resume && options.imatrix == "-")
     return "--resume needs a file to go on from, not standard output";
+  if (options.n_draft != 0 && options.draft.empty()) return "--n-draft needs --draft";
   if (options.lookup != 0 && !options.draft.empty()) return "--lookup and --draft exclude each other";
   if (options.jsonl && (options.lookup != 0 || !options.draft.empty()))
     return "--jsonl excludes --lookup and --draft";
@@ -164,6 +175,10 @@ std::string usage_problem(const RunOptions& options) {
   if (options.logits == "-" && options.n > 0) {
     return "--logits - needs -n 0, since text goes to standard output too";
   }
+  if (options.session == "-" || options.session == "/dev/stdout")
+    return "--session needs a file: it is read back, and the answer goes to standard output";
+  if (!options.session.empty() && !options.logits.empty() && same_path(options.session, options.logits))
+    return "--session and --logits are the same file";
   if (options.ids && !options.stops.empty() && !options.jsonl)
     return "--stop looks for text and excludes --ids";
   if (!options.session.empty() && options.n == 0 && (options.digest || !options.logits.empty())) {

@@ -30,7 +30,7 @@ struct RunOptions {
   std::vector<std::string> stops;
   std::uint32_t lookup = 0;  // tokens; 0: off
   std::string draft;
-  std::uint32_t n_draft = 8;
+  std::uint32_t n_draft = 0;  // 0: not given
   bool chat = false;
   std::string system;
   std::string date;

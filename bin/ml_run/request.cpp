@@ -44,14 +44,11 @@ bool read_ids(const json& value, std::vector<std::uint32_t>& out) {
 
 bool read_stops(const json& value, std::vector<std::string>& out) {
   out.clear();
-  if (value.is_string()) {
-    out.push_back(value.get<std::string>());
-    return true;
-  }
-  if (!value.is_array()) return false;
-  for (const json& element : value) {
+  const json list = value.is_array() ? value : json::array({value});
+  for (const json& element : list) {
     if (!element.is_string()) return false;
     out.push_back(element.get<std::string>());
+    if (out.back().empty()) return false;
   }
   return true;
 }
@@ -88,7 +85,8 @@ ml::Result<Request> parse_request(std::string_view line, const RunOptions& optio
         return wrong(key, "an integer of 64 bits");
       request.sampling.seed = count;
     } else if (key == "stop") {
-      if (!read_stops(value, request.stops)) return wrong(key, "a text or a list of texts");
+      if (!read_stops(value, request.stops))
+        return wrong(key, "a text or a list of texts, none of them empty");
     } else if (key == "temp" || key == "top_p" || key == "min_p" || key == "repeat_penalty") {
       if (!value.is_number()) return wrong(key, "a number");
       const float number = value.get<float>();

@@ -97,7 +97,10 @@ bool TextRun::encode_prompt() {
 }
 
 bool TextRun::open_draft() {
-  n_draft_ = options_.draft.empty() ? options_.lookup : options_.n_draft;
+  constexpr std::uint32_t kDefaultGuesses = 8;
+  n_draft_ = options_.draft.empty()  ? options_.lookup
+             : options_.n_draft != 0 ? options_.n_draft
+                                     : kDefaultGuesses;
   if (options_.lookup != 0) draft_ = std::make_unique<ml::LookupDraft>();
   if (options_.draft.empty()) return true;
   const auto model = cli::open_model(tool_, options_.draft, {.trust = options_.trust});

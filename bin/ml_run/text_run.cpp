@@ -9,7 +9,6 @@
 #include "ml_run/collect.hpp"
 #include "ml_run/jsonl.hpp"
 
-#include <ml/output.hpp>
 #include <ml/sampling.hpp>
 
 #include <unistd.h>
@@ -71,7 +70,7 @@ bool TextRun::check_finite() {
   return report({.status = ml::Status::format,
                  .message = fmt::format(
                      "logit of token {} is {} after {} tokens: the weights are not sound (mlb-info --check)",
-                     bad - logits_.begin(), *bad, session_->position())},
+                     bad - logits_.begin(), std::isnan(*bad) ? "NaN" : "infinite", session_->position())},
                 options_.model);
 }
 
@@ -191,12 +190,19 @@ void TextRun::converse() {
   fmt::print(stderr, "\n");
 }
 
-void TextRun::save_session() {
-  if (options_.session.empty()) return;
+// Before the work, so that a place that cannot be written costs no answer.
+bool TextRun::open_session_file() {
+  if (options_.session.empty()) return true;
   auto file = ml::OutputFile::create(options_.session, {.force = true, .inputs = inputs()});
-  if (!file) return tool_.fail(ml::with_path(file.error(), options_.session));
-  auto saved = session_->save(*file, pending_);
-  if (saved) saved = file->commit();
+  if (!file) return report(file.error(), options_.session);
+  session_file_.emplace(std::move(*file));
+  return true;
+}
+
+void TextRun::save_session() {
+  if (!session_file_) return;
+  auto saved = session_->save(*session_file_, pending_);
+  if (saved) saved = session_file_->commit();
   if (!saved) tool_.fail(ml::with_path(saved.error(), options_.session));
 }
 
@@ -230,7 +236,10 @@ void TextRun::operator()() {
   if (!open_chat() || !open_draft()) return;
   const bool no_prompt = options_.prompt.empty() && options_.prompt_file.empty();
   if (chat_ && no_prompt && ::isatty(STDIN_FILENO) != 0) return converse();
-  if (!read_session() || !read_prompt() || !encode_prompt() || !create_session() || !eval_prompt()) return;
+  if (!read_session() || !open_session_file() || !read_prompt() || !encode_prompt() || !create_session() ||
+      !eval_prompt()) {
+    return;
+  }
   generate();
   save_session();
   if (options_.stats) print_stats();

@@ -5,6 +5,7 @@
 
 #include <ml/hash.hpp>
 #include <ml/model.hpp>
+#include <ml/output.hpp>
 #include <ml/session.hpp>
 #include <ml/speculation.hpp>
 #include <ml/tokenizer.hpp>
@@ -34,6 +35,7 @@ class TextRun {
   bool open_model();
   bool open_tokenizer();
   bool read_session();
+  bool open_session_file();
   bool open_chat();
   bool read_prompt();
   bool encode_prompt();
@@ -72,6 +74,7 @@ class TextRun {
   std::vector<std::uint32_t> ends_;  // tokens that end a text
   std::string saved_;                // the session file's bytes, empty where there is none
   std::uint32_t n_saved_ = 0;        // its tokens
+  std::optional<ml::OutputFile> session_file_;
   std::string prompt_;
   std::vector<std::uint32_t> tokens_;   // to evaluate: what a session left pending, then the prompt
   std::vector<std::uint32_t> pending_;  // said, and not evaluated yet

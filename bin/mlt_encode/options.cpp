@@ -1,6 +1,6 @@
 #include "mlt_encode/options.hpp"
 
-#include <algorithm>
+#include "common/standard_input.hpp"
 
 namespace mlt_encode {
 
@@ -28,8 +28,10 @@ void add_options(cli::Tool& tool, Options& options) {
 }
 
 std::string usage_problem(const Options& options) {
-  const auto n_stdin = std::count(options.files.begin(), options.files.end(), "-") + options.files.empty();
-  if (n_stdin + (options.tokenizer == "-") > 1) return "standard input cannot be read twice";
+  std::vector<std::string> inputs = options.files;
+  if (inputs.empty()) inputs.push_back("-");
+  inputs.push_back(options.tokenizer);
+  if (std::string problem = cli::standard_input_problem(inputs); !problem.empty()) return problem;
   if (options.count && options.decode) return "--count and --decode exclude each other";
   if (options.decode && options.format == "pieces") return "--format pieces cannot be decoded";
   if (options.decode && options.lines && options.raw())

@@ -46,6 +46,10 @@ constexpr std::array kFormats{
            "which is no model", inspect_mlt},
     Format{"mli1", "an MLI1 importance matrix", [](Bytes b) { return starts_with(b, "MLI1"); }, nullptr,
            Status::format, "which is no model", inspect_imatrix},
+    Format{"mll1", "an MLL1 logit file", [](Bytes b) { return starts_with(b, "MLL1"); }, nullptr,
+           Status::format, "which is no model", nullptr},
+    Format{"mls1", "an MLS1 session of ml-run", [](Bytes b) { return starts_with(b, "MLS1"); }, nullptr,
+           Status::format, "which is no model", nullptr},
     Format{"mog",
            "a .mog model",
            [](Bytes b) {

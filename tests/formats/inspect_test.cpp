@@ -39,7 +39,8 @@ TEST_CASE("a format is found by its content", "[formats]") {
       {"MLB1", "mlb"},           {"MLT1", "mlt"},
       {"MLI1", "mli1"},          {std::string("MOG\0", 4), "mog"},
       {"GGUF", "gguf"},          {std::string("\x02\0\0\0\0\0\0\0{}", 10), "safetensors"},
-      {" \n{\"a\": 1}", "json"},
+      {" \n{\"a\": 1}", "json"}, {"MLL1", "mll1"},
+      {"MLS1", "mls1"},
   };
   CHECK(std::size(table) == formats().size());
   for (const auto& [bytes, name] : table) {
@@ -57,6 +58,8 @@ TEST_CASE("what does not run says what it is", "[formats]") {
       message_of(folder, "\x89PNG\r\n\x1a\n...") ==
       "file starts with 89 50 4e 47 0d 0a 1a 0a (.PNG....), as no known format does (ML_E_FORMAT, offset 0)");
   CHECK(message_of(folder, "MLT1") == "file is a .mlt tokenizer, which is no model (ML_E_FORMAT)");
+  CHECK(message_of(folder, "MLL1") == "file is an MLL1 logit file, which is no model (ML_E_FORMAT)");
+  CHECK(message_of(folder, "MLS1") == "file is an MLS1 session of ml-run, which is no model (ML_E_FORMAT)");
   CHECK(message_of(folder, "MLI1") == "file is an MLI1 importance matrix, which is no model (ML_E_FORMAT)");
   CHECK(message_of(folder, "GGUF") == "file is 4 bytes, the header takes 24 (ML_E_FORMAT, offset 0)");
   CHECK(message_of(folder, std::string("MOG\0", 4)) ==

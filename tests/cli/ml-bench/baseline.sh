@@ -18,7 +18,7 @@ run --baseline fast.json -q > out 2> err
 [ ! -s err ]
 edit 'row["digest"] = "0" * 32' jsonl > digest.jsonl
 rc=0; run --baseline digest.jsonl > out 2> err || rc=$?
-[ $rc -eq 1 ] && [ "$(grep -c 'logits have the digest .* in the baseline 0000' err)" -eq 2 ]
+[ $rc -eq 1 ] && [ "$(grep -c 'logits have the digest .*, but 0000.* in the baseline (ML_E_ARG)' err)" -eq 2 ]
 edit 'row["machine"]["cpu"] = "Abacus"' json > other.json
 run --baseline other.json --fail-above 0 > out 2> err
 [ "$(grep -c 'not compared: the baseline is of another machine (Abacus)' err)" -eq 2 ]

@@ -34,3 +34,7 @@ assert sum(line.startswith("| q8.mlb") for line in open("all.md")) == 13
 assert [row["test"] for row in json.load(open("partly.json"))] == ["pp4"]
 assert json.load(open("none.json")) == []
 END
+# A path cannot break the table.
+odd=$(printf 'a|b\nc\377.mlb'); cp q8.mlb "$odd"
+ml-bench "$odd" -p 4 -n 0 -r 1 -t 1 > odd.md
+[ "$(grep -c '^| a\\|b\\nc�\.mlb |' odd.md)" -eq 2 ]

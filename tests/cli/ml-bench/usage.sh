@@ -15,3 +15,9 @@ rc=0; ml-bench model.mlb --baseline rows.json || rc=$?
 [ $rc -eq 1 ]
 rc=0; ml-bench model.mlb --baseline missing.json || rc=$?
 [ $rc -eq 1 ]
+printf '[{"model": ]' > array.json
+printf '\n{}\n{"model": x}\n' > rows.jsonl
+for file in array.json rows.jsonl; do
+  rc=0; ml-bench model.mlb --baseline $file || rc=$?
+  [ $rc -eq 1 ]
+done

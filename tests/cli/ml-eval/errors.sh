@@ -18,10 +18,15 @@ try ml-eval "$story" good --against "$ML_TEST_DATA/oracle/llama2-mha"
 try ml-eval "$story" good --shard 3/2
 try ml-eval "$story" good --bos --no-bos
 try ml-eval - -
+try ml-eval "$story" - -
+try ml-eval --merge - -
 try ml-eval "$story" good --save-logits -
 try ml-eval "$story" good --acts q5
 try ml-eval --merge good
 try ml-eval --merge good --shard 1/2
+try ml-eval --merge good -c 8
+try ml-eval --merge good --acts q8
+try ml-eval "$story" good --bits 32
 ml-eval "$story" good --json > a.json
 ml-eval "$story" good --json -c 4 > b.json
 try ml-eval --merge a.json b.json

@@ -15,3 +15,4 @@ try ml-run "$story" --tokens 1 x
 try ml-run "$story" --logits - x
 try ml-run "$story" --target sse9 x
 try ml-run "$story" --acts q5 x
+try ml-run "$story" --n-draft 4 x

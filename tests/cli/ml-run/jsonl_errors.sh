@@ -7,6 +7,9 @@ not json
 {"prompt": "x", "temp": -1}
 {"tokens": [1, 512]}
 {"n": 3}
+{"prompt": "x", "stop": ["y", ""]}
+{"prompt": "x", "stop": ""}
+{"prompt": "x", "stop": 3}
 [[[[[[[[[[[[[[[[[[[[[[
 {"prompt": "Once upon a time", "n": 5}
 END

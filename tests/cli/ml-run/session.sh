@@ -26,3 +26,9 @@ try "$story" --session session
 head -c 40 before > session
 cp session before
 try "$story" --session session
+# A place that cannot be written costs no answer; a place that cannot be meant is a usage error.
+rm session
+try_exit() { local rc=0; ml-run "$story" -n 1 "${@:2}" x > out || rc=$?; [ $rc -eq "$1" ] && [ ! -s out ] && [ ! -e session ]; }
+try_exit 1 --session nowhere/session
+try_exit 2 --session -
+try_exit 2 --session session --logits "$PWD/session"

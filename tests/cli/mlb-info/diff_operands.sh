@@ -1,1 +1,3 @@
-mlb-info --diff a.mlb
+for arguments in "- -" "--diff - -" "--diff a.mlb"; do
+  rc=0; mlb-info $arguments < /dev/null || rc=$?; [ $rc -eq 2 ]
+done

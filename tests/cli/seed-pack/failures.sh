@@ -8,7 +8,7 @@ mkdir folder; fails $pack folder -o a; rmdir folder
 fails $pack "$model" -o nowhere/a
 fails $pack "$model" --rule nothing=q8 -o a
 fails $pack "$model" --loader missing.py -o a
-fails $pack "$model" --imatrix missing -o a
+fails $pack --encoding seed4 "$model" --imatrix missing -o a
 echo text > text; fails $pack text -o a; rm text
 [ -z "$(ls -A)" ]
 $pack "$model" -o a

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace cli {
+
+/// @param names  all files that a command reads; "-" is standard input, which can be read once
+/// @return what is wrong with them: "standard input is named twice", or ""
+std::string standard_input_problem(const std::vector<std::string>& names);
+
+}  // namespace cli
