@@ -1,6 +1,5 @@
 // Adds importance matrices, and says what is in them.
 
-#include "common/input_files.hpp"
 #include "common/standard_input.hpp"
 #include "common/text.hpp"
 #include "common/tool.hpp"
@@ -91,12 +90,8 @@ void merge(cli::Tool& tool, Arguments arguments) {
   const auto total = ml::merge_imatrices(arguments.files);
   if (!total) return tool.fail(ml::with_path(total.error(), arguments.files.front()));
   if (to_stdout || !arguments.output.empty()) {
-    std::vector<std::string> inputs;
-    for (const std::string& file : arguments.files) {
-      for (std::string& input : cli::input_files(file)) inputs.push_back(std::move(input));
-    }
     const std::string path = to_stdout ? "-" : arguments.output;
-    auto out = ml::OutputFile::create(path, {.force = tool.force(), .inputs = inputs});
+    auto out = ml::OutputFile::create(path, {.force = tool.force(), .inputs = arguments.files});
     if (!out) return tool.fail(ml::with_path(out.error(), path));
     auto written = ml::write_imatrix(*total, *out);
     if (written) written = out->commit();

@@ -1,11 +1,11 @@
 // Perplexity of a model over texts, and how far it is from another model.
 
 #include "common/find_tokenizer.hpp"
-#include "common/input_files.hpp"
 #include "common/open_model.hpp"
 #include "common/progress.hpp"
 #include "ml_eval/report.hpp"
 
+#include <ml/inspect.hpp>
 #include <ml/output.hpp>
 
 #include <utility>
@@ -126,12 +126,10 @@ class Evaluation {
 
   bool open_output() {
     if (options_.save_logits.empty()) return true;
-    std::vector<std::string> inputs;
-    std::vector<std::string> names = options_.texts;
-    for (const std::string& name : {options_.model, options_.against, tokenizer_path_}) names.push_back(name);
-    for (const std::string& name : names) {
+    std::vector<std::string> inputs = options_.texts;
+    for (const std::string& name : {options_.model, options_.against, tokenizer_path_}) {
       if (name.empty()) continue;
-      for (std::string& file : cli::input_files(name)) inputs.push_back(std::move(file));
+      for (std::string& file : ml::input_files(name)) inputs.push_back(std::move(file));
     }
     auto file = ml::OutputFile::create(options_.save_logits, {.force = tool_.force(), .inputs = inputs});
     if (!file) return report(file.error(), options_.save_logits);

@@ -1,6 +1,5 @@
 // Quantizes a model of any kind to a .mlb file.
 
-#include "common/input_files.hpp"
 #include "common/open_model.hpp"
 #include "common/progress.hpp"
 #include "common/text.hpp"
@@ -268,7 +267,7 @@ void quantize(cli::Tool& tool, const Arguments& arguments) {
     return;
   }
 
-  std::vector<std::string> inputs = cli::input_files(arguments.input);
+  std::vector<std::string> inputs = ml::input_files(arguments.input);
   if (!arguments.imatrix.empty()) inputs.push_back(arguments.imatrix);
   auto out = ml::OutputFile::create(arguments.output, {.force = tool.force(), .inputs = inputs});
   if (!out) return tool.fail(out.error());

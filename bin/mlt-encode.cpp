@@ -4,6 +4,7 @@
 #include "mlt_encode/transcode.hpp"
 
 #include <ml/input.hpp>
+#include <ml/inspect.hpp>
 #include <ml/output.hpp>
 
 #include <optional>
@@ -28,7 +29,7 @@ class Run {
           {.status = ml::Status::arg, .message = "has no BOS for --bos", .path = options_.tokenizer});
     }
     std::vector<std::string> inputs = options_.files;
-    inputs.push_back(options_.tokenizer);
+    for (std::string& file : ml::input_files(options_.tokenizer)) inputs.push_back(std::move(file));
     auto file = ml::OutputFile::create(options_.output,
                                        {.force = tool_.force(),
                                         .binary = options_.raw() && !options_.decode && !options_.count,

@@ -1,8 +1,8 @@
 // Turns a tokenizer into a .mlt.
 
-#include "common/input_files.hpp"
 #include "common/tool.hpp"
 
+#include <ml/inspect.hpp>
 #include <ml/output.hpp>
 #include <ml/tokenizer.hpp>
 
@@ -35,7 +35,7 @@ void pack(cli::Tool& tool, const Options& options) {
   if (!packed) return tool.fail(ml::with_path(packed.error(), options.input));
   for (const std::string& note : packed->notes) tool.note(options.input + ": " + note);
   auto file = ml::OutputFile::create(options.output,
-                                     {.force = tool.force(), .inputs = cli::input_files(options.input)});
+                                     {.force = tool.force(), .inputs = ml::input_files(options.input)});
   if (!file) return tool.fail(file.error());
   if (const auto written = file->write(packed->bytes); !written) return tool.fail(written.error());
   if (const auto done = file->commit(); !done) return tool.fail(done.error());

@@ -2,13 +2,14 @@
 
 #include "ml_run/text_run.hpp"
 
-#include "common/input_files.hpp"
 #include "common/progress.hpp"
 #include "common/text.hpp"
 #include "ml_run/answer.hpp"
 #include "ml_run/collect.hpp"
 #include "ml_run/jsonl.hpp"
 
+#include <ml/inspect.hpp>
+#include <ml/output.hpp>
 #include <ml/sampling.hpp>
 
 #include <unistd.h>
@@ -21,10 +22,11 @@ namespace cli {
 
 // Everything that an output must not replace.
 std::vector<std::string> TextRun::inputs() const {
-  std::vector<std::string> files = input_files("-");
-  for (const std::string& input : {options_.model, options_.draft, tokenizer_path_, options_.prompt_file}) {
+  std::vector<std::string> files{"-"};
+  if (!options_.prompt_file.empty()) files.push_back(options_.prompt_file);
+  for (const std::string& input : {options_.model, options_.draft, tokenizer_path_}) {
     if (input.empty()) continue;
-    for (std::string& file : input_files(input)) files.push_back(std::move(file));
+    for (std::string& file : ml::input_files(input)) files.push_back(std::move(file));
   }
   return files;
 }

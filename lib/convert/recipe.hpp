@@ -45,7 +45,7 @@ class RecipeFiles {
   /// Looks a tensor up in a .safetensors file, or in all shards of a folder or an index.
   Result<Found> tensor(const std::string& name, const std::string& tensor, const std::string& at);
 
-  /// Paths of all files that were opened.
+  /// Paths of all files that were opened; some that are named may not exist.
   std::vector<std::string> opened() const;
 
  private:

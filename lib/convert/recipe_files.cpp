@@ -147,7 +147,10 @@ Result<RecipeFiles::Found> RecipeFiles::tensor(const std::string& name, const st
 
 std::vector<std::string> RecipeFiles::opened() const {
   std::vector<std::string> paths;
-  for (const auto& [name, path] : paths_) paths.push_back(path);
+  for (const auto& [name, path] : paths_) {
+    paths.push_back(path);
+    paths.push_back(path_in_folder(path, kShardIndex));
+  }
   for (const auto& [name, weights] : weights_) {
     if (weights == nullptr) continue;
     for (const Shard& shard : weights->shards) paths.push_back(shard.path);

@@ -118,6 +118,12 @@ std::optional<IntGroup> int_group(Encoding encoding) {
   }
 }
 
+bool same_quants(Encoding a, Encoding b) {
+  const auto one = int_group(a);
+  const auto two = int_group(b);
+  return one && two && one->bits == two->bits && one->group == two->group;
+}
+
 std::uint64_t scale_index(const TensorView& view, std::uint64_t row, std::uint64_t group) {
   const IntGroup layout = *int_group(view.encoding);
   const std::uint64_t n_groups = view.cols / layout.group;
@@ -165,6 +171,10 @@ void load_quants(const TensorView& view, std::uint64_t row, std::uint64_t n_rows
       load_row(layout, view.data.data() + row * row_bytes, view.cols, out);
     }
   }
+}
+
+void store_quants(Encoding encoding, std::span<const std::int8_t> quants, std::byte* out) {
+  store_row(*int_group(encoding), quants.data(), quants.size(), out);
 }
 
 void decode_row_int_group(const TensorView& view, std::uint64_t row, std::span<float> out) {

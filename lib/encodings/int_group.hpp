@@ -38,12 +38,20 @@ struct IntGroup {
 /// @return what an encoding of this kind is made of (Q8_0 and Q4_0 too), or nothing
 std::optional<IntGroup> int_group(Encoding encoding);
 
+/// @return whether both store the same quants and scales, in any order: from one to the other nothing changes
+bool same_quants(Encoding a, Encoding b);
+
 void decode_row_int_group(const TensorView& view, std::uint64_t row, std::span<float> out);
 
 /// The quants of rows [row, row + n_rows) as int8, row-major.
 ///
 /// @param out  n_rows x view.cols
 void load_quants(const TensorView& view, std::uint64_t row, std::uint64_t n_rows, std::int8_t* out);
+
+/// Stores the quants of one row, int8, as an encoding whose rows are stored by themselves has them.
+///
+/// @param out  quants.size() x bits / 8 bytes
+void store_quants(Encoding encoding, std::span<const std::int8_t> quants, std::byte* out);
 
 /// Where the scale of a group lies among a tensor's scales.
 std::uint64_t scale_index(const TensorView& view, std::uint64_t row, std::uint64_t group);

@@ -19,7 +19,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kIndexName = "model.safetensors.index.json";
 constexpr std::string_view kSingleName = "model.safetensors";
 constexpr std::string_view kExtension = ".safetensors";
 constexpr std::string_view kDeltaName = "model-mla-delta.safetensors";
@@ -65,7 +64,7 @@ Result<WeightMap> read_index(const std::string& path) {
 }
 
 Result<WeightMap> read_index_of(const std::string& folder) {
-  const std::string path = path_in_folder(folder, kIndexName);
+  const std::string path = path_in_folder(folder, kShardIndex);
   return exists(path) ? read_index(path) : WeightMap();
 }
 
@@ -99,7 +98,7 @@ Result<std::vector<std::string>> find_without_index(const std::string& folder) {
   for (const std::string& path : found) names.add(path);
   const std::string problem =
       found.empty() ? "folder has no .safetensors file"
-                    : fmt::format("folder has {} but no {}", names.text(".safetensors file"), kIndexName);
+                    : fmt::format("folder has {} but no {}", names.text(".safetensors file"), kShardIndex);
   return Error{.status = Status::format, .message = problem, .path = folder};
 }
 

@@ -16,6 +16,9 @@
 
 namespace ml {
 
+/// The index of a folder.
+inline constexpr std::string_view kShardIndex = "model.safetensors.index.json";
+
 /// One .safetensors file of a folder.
 struct Shard {
   std::string path;

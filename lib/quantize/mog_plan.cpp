@@ -1,5 +1,7 @@
 #include "quantize/mog_plan.hpp"
 
+#include <ml/inspect.hpp>
+
 #include "convert/tokenizer.hpp"
 #include "formats/mog_layout.hpp"
 #include "formats/mog_tokenizer.hpp"
@@ -143,6 +145,7 @@ class Planner {
       return recipe_error("tokenizer.file",
                           fmt::format("is {}, must be a string", show_json(tokenizer["file"])));
     ML_TRY(const std::string path, pack_.files->path(tokenizer["file"].get<std::string>(), "tokenizer.file"));
+    pack_.tokenizer = path;
     std::error_code ignored;
     if (optional.get<bool>() && !std::filesystem::exists(path, ignored)) return std::vector<std::byte>();
     ML_TRY(const LoadedTokenizer loaded, load_tokenizer(path, {}));
@@ -244,6 +247,9 @@ const MogPackReport& MogPack::report() const { return impl_->report; }
 std::vector<std::string> MogPack::inputs() const {
   std::vector<std::string> paths{impl_->recipe};
   for (std::string& path : impl_->files->opened()) paths.push_back(std::move(path));
+  if (!impl_->tokenizer.empty()) {
+    for (std::string& path : input_files(impl_->tokenizer)) paths.push_back(std::move(path));
+  }
   return paths;
 }
 

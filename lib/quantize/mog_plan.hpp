@@ -12,6 +12,7 @@ struct MogPack::Impl {
   std::string recipe;
   MogPackOptions options;
   std::unique_ptr<RecipeFiles> files;
+  std::string tokenizer;  // its path; empty where the recipe names none
   MogPackReport report;
   MogPlan plan;
   std::vector<RecipeTensor> sources;  // one for each of report.tensors

@@ -1,5 +1,6 @@
 #include "quantize/plan.hpp"
 
+#include "encodings/int_group.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
@@ -21,6 +22,9 @@ constexpr std::array kClasses{
     Q8Class{"gate_up", 32, "w1, w3"},
     Q8Class{"down", 64, "w2"},
 };
+
+// Whether a tensor's weights are written as they are.
+bool stays(Encoding source, Encoding wanted) { return source == wanted || same_quants(source, wanted); }
 
 Error bad_options(std::string message) { return {.status = Status::arg, .message = std::move(message)}; }
 
@@ -81,7 +85,7 @@ Result<QuantizePlan> make_quantize_plan(const Model& model, const QuantizeOption
       return Error{.status = Status::format, .message = "tensor is missing", .tensor = array.name()};
     }
     const TensorView& view = source->view;
-    if (options.keep && encoding_info(view.encoding).quantized && view.encoding != array.encoding) {
+    if (options.keep && encoding_info(view.encoding).quantized && !stays(view.encoding, array.encoding)) {
       return Error{.status = Status::unsupported,
                    .message = fmt::format("is {} and would become {}", encoding_info(view.encoding).name,
                                           encoding_info(array.encoding).name),
@@ -90,7 +94,7 @@ Result<QuantizePlan> make_quantize_plan(const Model& model, const QuantizeOption
     report.tensors.push_back({.name = array.name(),
                               .source = source->name,
                               .array = array,
-                              .copied = view.encoding == array.encoding && view.cols == array.cols,
+                              .copied = stays(view.encoding, array.encoding) && view.cols == array.cols,
                               .weighted = !importance_of(array, model.desc(), options).empty()});
     report.n_weights += array.rows * array.cols;
     report.source_weights += view.n_weights();

@@ -1,5 +1,6 @@
 #include "quantize/row_coder.hpp"
 
+#include "encodings/int_group.hpp"
 #include "encodings/q4_0.hpp"
 #include "encodings/q8_0.hpp"
 #include "encodings/scales.hpp"
@@ -40,8 +41,7 @@ RowCoder::RowCoder(const RowSource& source, const MlbArray& array, Q4Rule rule, 
       q4_rule_(rule),
       importance_(std::move(importance)),
       table_(table),
-      copied_(source.view().encoding == array.encoding && encoding_info(array.encoding).quantized &&
-              source.view().cols == array.cols) {
+      copied_(same_quants(source.view().encoding, array.encoding) && source.view().cols == array.cols) {
   const EncodingInfo& info = encoding_info(array.encoding);
   row_blocks_ = array.cols / info.block_weights;
   row_bytes_ = row_blocks_ * info.block_bytes;
@@ -58,6 +58,7 @@ void RowCoder::reserve(Scratch& scratch) const {
   grow(scratch.spare, array_.cols);
   grow(scratch.d, step_rows() * row_blocks_);
   grow(scratch.mean_squares, step_rows());
+  if (copied_ && scratch.quants.size() < array_.cols) scratch.quants.resize(array_.cols);
 }
 
 Error RowCoder::non_finite(std::uint64_t row, std::span<const float> x) const {
@@ -96,8 +97,8 @@ std::optional<std::uint64_t> RowCoder::encode_q4_0(std::span<const float> x, std
 }
 
 // A row whose quants stay; its scales may change their type. A row that the source lacks is zeros.
-std::optional<std::uint64_t> RowCoder::copy_row(std::uint64_t from, std::byte* data, std::byte* scales,
-                                                float* d) const {
+std::optional<std::uint64_t> RowCoder::copy_row(std::uint64_t from, std::int8_t* quants, std::byte* data,
+                                                std::byte* scales, float* d) const {
   const TensorView& view = source_.view();
   if (from == RowSource::kNone) {
     std::memset(data, array_.encoding == Encoding::q4_0 ? 0x88 : 0, row_bytes_);
@@ -105,8 +106,13 @@ std::optional<std::uint64_t> RowCoder::copy_row(std::uint64_t from, std::byte* d
     std::fill_n(d, row_blocks_, 0.0f);
     return std::nullopt;
   }
-  std::memcpy(data, view.data.data() + from * row_bytes_, row_bytes_);
-  for (std::uint64_t b = 0; b < row_blocks_; ++b) d[b] = load_scale(view, from * row_blocks_ + b);
+  if (view.encoding == array_.encoding) {
+    std::memcpy(data, view.data.data() + from * row_bytes_, row_bytes_);
+  } else {
+    load_quants(view, from, 1, quants);
+    store_quants(array_.encoding, {quants, view.cols}, data);
+  }
+  for (std::uint64_t b = 0; b < row_blocks_; ++b) d[b] = load_scale(view, scale_index(view, from, b));
   return store_scales(table_, {d, row_blocks_}, array_.scale_type, scales);
 }
 
@@ -127,8 +133,8 @@ Result<void> RowCoder::encode_step(std::uint64_t row, std::uint64_t n_rows, Scra
   std::optional<std::uint64_t> bad_block;
   if (copied_) {
     for (std::uint64_t i = 0; i < n_rows && !bad_block; ++i) {
-      bad_block = copy_row(source_.source_row(row + i), data + i * row_bytes_, scales + i * row_scale_bytes_,
-                           scratch.d.data() + i * row_blocks_);
+      bad_block = copy_row(source_.source_row(row + i), scratch.quants.data(), data + i * row_bytes_,
+                           scales + i * row_scale_bytes_, scratch.d.data() + i * row_blocks_);
       if (bad_block) *bad_block += i * row_blocks_;
     }
   } else if (array_.encoding == Encoding::q8_0) {

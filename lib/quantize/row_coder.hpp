@@ -39,6 +39,7 @@ class RowCoder {
     std::vector<float> spare;  // one more
     std::vector<float> d;
     std::vector<float> mean_squares;
+    std::vector<std::int8_t> quants;  // of a row that stays in another order
   };
   void reserve(Scratch& scratch) const;
 
@@ -54,8 +55,8 @@ class RowCoder {
                            std::byte* scales, kernels::ErrorSums& sums) const;
   std::optional<std::uint64_t> encode_q4_0(std::span<const float> x, std::uint64_t n_rows, Scratch& scratch,
                                            std::byte* data, std::byte* scales) const;
-  std::optional<std::uint64_t> copy_row(std::uint64_t from, std::byte* data, std::byte* scales,
-                                        float* d) const;
+  std::optional<std::uint64_t> copy_row(std::uint64_t from, std::int8_t* quants, std::byte* data,
+                                        std::byte* scales, float* d) const;
   void measure(std::span<const float> x, float largest, const std::byte* data, const float* d,
                kernels::ErrorSums& sums) const;
   Error non_finite(std::uint64_t row, std::span<const float> x) const;

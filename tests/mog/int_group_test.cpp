@@ -136,6 +136,31 @@ TEST_CASE("the order of quants changes nothing else: same quants and scales for 
   }
 }
 
+TEST_CASE("quants stored again in the order of Q4_0 or Q8_0 are those it would have", "[int_group]") {
+  constexpr std::uint64_t kRows = 32, kCols = 256;
+  const auto x = random_weights(kRows * kCols);
+  for (const Encoding wanted : {Encoding::q8_0, Encoding::q4_0}) {
+    const Encoded direct = encode(wanted, ScaleType::f32, x, kCols, false);
+    for (const Encoding encoding : int_encodings()) {
+      INFO(encoding_info(encoding).name);
+      const IntGroup layout = *int_group(encoding);
+      REQUIRE(same_quants(encoding, wanted) ==
+              (layout.bits == int_group(wanted)->bits && layout.group == 32));
+      if (!same_quants(encoding, wanted)) continue;
+      const Encoded e = encode(encoding, ScaleType::f32, x, kCols, false);
+      std::vector<std::int8_t> quants(kCols);
+      std::vector<std::byte> stored(direct.data.size());
+      for (std::uint64_t r = 0; r < kRows; ++r) {
+        load_quants(e.view, r, 1, quants.data());
+        store_quants(wanted, quants, stored.data() + r * direct.view.row_bytes());
+      }
+      CHECK(stored == direct.data);
+    }
+  }
+  CHECK_FALSE(same_quants(Encoding::f32, Encoding::f32));
+  CHECK_FALSE(same_quants(Encoding::q4g32, Encoding::q4_0));
+}
+
 TEST_CASE("8 bits: the Q8_0 rule over any group length", "[int_group]") {
   for (const Encoding encoding : {Encoding::q8_0, Encoding::int8_g64, Encoding::int8_g128}) {
     const std::uint64_t group = int_group(encoding)->group;

@@ -107,6 +107,12 @@ ML_API Result<FileReport> inspect(const std::string& path, const InspectOptions&
 /// @return  "" for standard input and where it cannot be told
 ML_API std::string file_format(const std::string& path);
 
+/// All files that opening `path` as a model, a tokenizer or for its chat template may read, which an output
+/// must not replace: itself; what lies in a folder; all splits of a .gguf; what a file has beside it that
+/// names its special tokens or its template. Some of them may not exist. "-" stays what it is: OutputFile
+/// knows it as standard input.
+ML_API std::vector<std::string> input_files(const std::string& path);
+
 /// Columns of a TensorStats histogram.
 inline constexpr std::size_t kHistogramBins = 20;
 

@@ -71,9 +71,9 @@ struct QuantizedTensor {
   std::string name = {};    ///< "layers.0.wq"
   std::string source = {};  ///< the source's name for it
   MlbArray array = {};
-  bool copied = false;        ///< the source had this encoding: quants kept as they were
-  bool weighted = false;      ///< an importance matrix weighs its errors
-  double rms_error = 0;       ///< root of the mean square difference from the source
+  bool copied = false;    ///< the source had this encoding, or its quants in another order: kept as they were
+  bool weighted = false;  ///< an importance matrix weighs its errors
+  double rms_error = 0;   ///< root of the mean square difference from the source
   double relative_error = 0;  ///< rms_error over the root mean square of the source; 0 where that is 0
   double seconds = 0;
 };
@@ -101,8 +101,8 @@ ML_API Result<QuantizeReport> plan_quantize(const Model& model, const QuantizeOp
 /// Writes a model of any origin as a .mlb.
 ///
 /// Query and key rows of a rotate_half model are reordered to interleaved pairs; a hidden_dim that is no
-/// multiple of 32 grows to the next one by zeros. A tensor that is in the wanted encoding already keeps its
-/// quants.
+/// multiple of 32 grows to the next one by zeros. A tensor that is in the wanted encoding already, or in one
+/// that has the same quants in another order (int4_g32, int4r16_g32, int8r16_g32), keeps its quants.
 ///
 /// @param out     receives the file front to back; the caller commits it
 /// @return        what was written and how far it is from the source

@@ -37,3 +37,7 @@ try "$story" text --save-logits base16
 try "$story" text --save-logits text -f
 printf 'Once upon a time, there was a little dog. The dog liked to play with a big ball in the rain.' > other
 try "$story" other --against base16
+python3 "$(dirname "$0")/../../formats/make_gguf.py" "$story" split.gguf --tokenizer --splits 2
+cp split-00002-of-00002.gguf kept
+try split-00001-of-00002.gguf text --save-logits split-00002-of-00002.gguf -f
+cmp split-00002-of-00002.gguf kept

@@ -50,3 +50,8 @@ write_file('k.gguf', entries, tensors)
 END
 rc=0; mlb-quant k.gguf -o none.mlb || rc=$?; [ $rc -eq 1 ]
 mlb-quant --dry-run --requantize k.gguf
+# No split is replaced, also one that was not named.
+$make "$ML_TEST_DATA/models/qwen3-stories" split.gguf --type q4_0 --splits 3
+before=$(md5sum split-*)
+rc=0; mlb-quant -f split-00001-of-00003.gguf -o split-00003-of-00003.gguf || rc=$?; [ $rc -eq 1 ]
+[ "$(md5sum split-*)" = "$before" ]

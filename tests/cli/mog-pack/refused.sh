@@ -26,3 +26,24 @@ mkdir copy && cp "$model"/* copy
 rc=0
 mog-pack "$recipe" --root copy -f -o copy/model.safetensors || rc=$?
 [ $rc -eq 1 ] && cmp copy/model.safetensors "$model/model.safetensors"
+# Nor what names the tokenizer's special tokens.
+model="$ML_TEST_DATA/models/qwen3-stories"
+mkdir whole && cp "$model"/* whole
+echo '{}' >whole/generation_config.json
+cp whole/generation_config.json before.json
+rc=0
+mog-pack "$recipe" --root whole -f -o whole/generation_config.json || rc=$?
+[ $rc -eq 1 ] && cmp whole/generation_config.json before.json
+# Nor the index of the shards.
+python3 - <<'END'
+import json
+with open('whole/model.safetensors', 'rb') as file:
+    names = json.loads(file.read(int.from_bytes(file.read(8), 'little')))
+names.pop('__metadata__', None)
+with open('whole/model.safetensors.index.json', 'w') as file:
+    json.dump({'weight_map': {name: 'model.safetensors' for name in names}}, file)
+END
+cp whole/model.safetensors.index.json before.json
+rc=0
+mog-pack "$recipe" --root whole -f -o whole/model.safetensors.index.json || rc=$?
+[ $rc -eq 1 ] && cmp whole/model.safetensors.index.json before.json
