@@ -77,7 +77,7 @@ Result<TokenScore> score_token(std::span<const float> logits, std::uint32_t toke
     const auto bad = std::find_if_not(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); });
     return Error{.status = Status::format,
                  .message = fmt::format("logit of token {} is {}, must be finite: the weights are not sound",
-                                        bad - logits.begin(), *bad)};
+                                        bad - logits.begin(), std::isnan(*bad) ? "NaN" : "infinite")};
   }
   TokenScore score;
   score.max = largest(logits);

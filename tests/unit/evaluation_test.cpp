@@ -105,7 +105,7 @@ TEST_CASE("a token's score is what its probability says", "[evaluation]") {
   CHECK(score_token(std::vector<float>{0, 30000}, 0)->nll == 30000);
   const auto bad = score_token(std::vector<float>{0, 1, NAN, 2}, 0);
   REQUIRE_FALSE(bad);
-  CHECK(bad.error().message == "logit of token 2 is nan, must be finite: the weights are not sound");
+  CHECK(bad.error().message == "logit of token 2 is NaN, must be finite: the weights are not sound");
   CHECK_FALSE(score_token(std::vector<float>{0, INFINITY}, 0));
 }
 
