@@ -10,7 +10,8 @@
 namespace ml {
 
 /// A folder that keeps searched matrices, so that a job that was cut off does not search them again. A file
-/// for each, named after a hash of the weights, the importance and the encoding.
+/// for each, named after a hash of the weights, the importance and the encoding; in it lies a hash of what
+/// was found and of that name, so that a damaged or renamed file is searched anew.
 class PackWork {
  public:
   /// @param folder  empty: keeps nothing
@@ -24,7 +25,7 @@ class PackWork {
 
  private:
   explicit PackWork(std::string folder) : folder_(std::move(folder)) {}
-  std::string path_of(Encoding encoding, const MatrixSource& source) const;
+  std::string path_of(const std::string& key) const;
 
   std::string folder_;
 };

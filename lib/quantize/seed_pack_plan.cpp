@@ -210,6 +210,29 @@ Result<void> check_options(const PackOptions& options) {
   return {};
 }
 
+// A path by which places compare that need not exist yet.
+std::filesystem::path place_of(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path place =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+  return place.has_filename() ? place : place.parent_path();
+}
+
+// Work files among a model's would be taken for shards; a folder made in the output would stand in its way.
+Result<void> check_work(const std::string& input, const std::string& output, const std::string& work) {
+  if (work.empty()) return {};
+  const auto refuse = [&](const char* message) {
+    return Error{.status = Status::arg, .message = message, .path = work};
+  };
+  const std::filesystem::path place = place_of(work);
+  const std::filesystem::path out = place_of(output);
+  if (place == place_of(input)) return refuse("work folder and input are the same");
+  if (place == out) return refuse("work folder and output are the same");
+  if (std::mismatch(out.begin(), out.end(), place.begin(), place.end()).first == out.end())
+    return refuse("work folder is in the output");
+  return {};
+}
+
 }  // namespace
 
 const std::vector<Encoding>& pack_encodings() {
@@ -235,6 +258,7 @@ Result<PackPlan> make_pack_plan(const std::string& input, const std::string& out
   std::error_code error;
   if (std::filesystem::equivalent(input, output, error))
     return Error{.status = Status::arg, .message = "output and input are the same", .path = output};
+  ML_CHECK(check_work(input, output, options.work));
   PackPlan plan;
   ML_CHECK(open_input(input, plan));
   ML_CHECK(find_sources(options, plan));

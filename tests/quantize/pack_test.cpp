@@ -16,7 +16,9 @@
 #include <cmath>
 #include <deque>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <map>
 
 using namespace ml;
 
@@ -234,6 +236,59 @@ TEST_CASE("a searched tensor is taken from the work folder", "[seedlm]") {
   pack(folder.path(), folder.file("c"), options);
   CHECK(read_file(folder.file("a/model-00001-of-00001.safetensors")) ==
         read_file(folder.file("c/model-00001-of-00001.safetensors")));
+}
+
+TEST_CASE("any byte of a work file changed, or files under each other's names: searched anew", "[seedlm]") {
+  TempFolder folder;
+  TinyCheckpoint().write(folder);
+  const PackOptions options{.encoding = Encoding::seed4, .work = folder.file("work")};
+  pack(folder.path(), folder.file("a"), options);
+  const std::string wanted = read_file(folder.file("a/model-00001-of-00001.safetensors"));
+  std::map<std::string, std::string> kept;
+  for (const auto& entry : std::filesystem::directory_iterator(options.work))
+    kept[entry.path().string()] = read_file(entry.path().string());
+  REQUIRE(kept.size() > 1);
+  const auto check = [&](const std::string& name) {
+    pack(folder.path(), folder.file(name), options);
+    CHECK(read_file(folder.file(name + "/model-00001-of-00001.safetensors")) == wanted);
+    for (const auto& [path, bytes] : kept) CHECK(read_file(path) == bytes);  // mended
+  };
+  for (const std::size_t place : {0, 1, 2, 3}) {  // the last byte, and others up to the middle
+    for (const auto& [path, bytes] : kept) {
+      std::string damaged = bytes;
+      damaged[bytes.size() - 1 - place * bytes.size() / 6] ^= 1;
+      std::ofstream(path, std::ios::binary) << damaged;
+    }
+    check(std::to_string(place));
+  }
+  std::string other = kept.rbegin()->second;
+  for (const auto& [path, bytes] : kept) {
+    std::ofstream(path, std::ios::binary) << other;
+    other = bytes;
+  }
+  check("c");
+}
+
+TEST_CASE("a work folder that is the input, or the output or in it, is refused", "[seedlm]") {
+  TempFolder folder;
+  TinyCheckpoint().write(folder);
+  const auto message = [&](const std::string& work) {
+    const auto plan =
+        plan_pack(folder.path(), folder.file("out"), {.encoding = Encoding::seed4, .work = work});
+    if (plan) return std::string();
+    CHECK(plan.error().status == Status::arg);
+    return plan.error().message;
+  };
+  std::filesystem::create_directory_symlink(folder.path(), folder.file("link"));
+  CHECK(message(folder.path()) == "work folder and input are the same");
+  CHECK(message(folder.file("")) == "work folder and input are the same");
+  CHECK(message(folder.file("link")) == "work folder and input are the same");
+  CHECK(message(folder.file("out")) == "work folder and output are the same");
+  CHECK(message(folder.file("nothing/../out/")) == "work folder and output are the same");
+  CHECK(message(folder.file("link/out")) == "work folder and output are the same");
+  CHECK(message(folder.file("out/work")) == "work folder is in the output");
+  CHECK(message(folder.file("out2")).empty());
+  CHECK(message(folder.file("work")).empty());
 }
 
 TEST_CASE("damaged entries are refused by name", "[seedlm]") {

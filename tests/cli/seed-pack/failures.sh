@@ -16,6 +16,7 @@ before=$(cat a/* | md5sum)
 fails $pack "$model" -o a
 fails $pack -f a -o a
 [ "$(cat a/* | md5sum)" = "$before" ]
+for work in "$model" new new/work; do fails $pack "$model" -o new --work $work; done
 mkdir other; echo x > other/x; fails $pack -f "$model" -o other; [ "$(cat other/x)" = x ]; rm -r other
 $pack -f --encoding q8 "$model" -o a
 [ "$(ls -A)" = a ]
