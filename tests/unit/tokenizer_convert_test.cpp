@@ -8,6 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <array>
+
 // What a tokenizer.json may say (mlt(5), CONVERSION).
 
 namespace {
@@ -134,25 +136,34 @@ TEST_CASE("edits of a byte-level tokenizer.json", "[tokenizer][convert]") {
       {
           {"/version", "1.1", "version"},
           {"/model/type", "Unigram", "model.type"},
+          {"/model/type", "WordPiece", "model.type"},
           {"/model/dropout", 0.0, ""},
           {"/model/end_of_word_suffix", "</w>", "model.end_of_word_suffix"},
+          {"/model/end_of_word_suffix", "", ""},
+          {"/model/continuing_subword_prefix", "", ""},
           {"/model/byte_fallback", true, "model.byte_fallback"},
           {"/model/byte_fallback", 1, "model.byte_fallback"},
           {"/model/unk_token", "<|endoftext|>", ""},
-          {"/truncation", {{"max_length", 1}}, ""},
-          {"/padding", {{"strategy", "BatchLongest"}}, ""},
-          {"/decoder", nullptr, ""},
-          {"/normalizer", {{"type", "Sequence"}, {"normalizers", json::array()}}, ""},
+          {"/normalizer", {{"type", "NFD"}}, "normalizer.type"},
+          {"/normalizer",
+           {{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}},
+           "normalizer.type"},
+          {"/normalizer",
+           {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "b"}},
+           "normalizer.type"},
+          {"/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", ""}}, "normalizer.type"},
           {"/normalizer",
            {{"type", "Sequence"}, {"normalizers", {{{"type", "NFC"}}, {{"type", "NFKC"}}}}},
            "normalizer.normalizers[1].type"},
           {"/normalizer", {{"typ", "NFC"}}, "normalizer.type"},
           {"/pre_tokenizer", nullptr, "model.byte_fallback"},
-          {"/pre_tokenizer", byte_level, ""},
           {"/pre_tokenizer/pretokenizers/1/use_regex", true, std::string(kPre) + "[1].use_regex"},
           {"/pre_tokenizer/pretokenizers/1/add_prefix_space", true,
            std::string(kPre) + "[1].add_prefix_space"},
+          {"/pre_tokenizer/pretokenizers/1/add_prefix_space", nullptr,
+           std::string(kPre) + "[1].add_prefix_space"},
           {"/pre_tokenizer/pretokenizers/0/behavior", "Removed", std::string(kPre) + "[0].behavior"},
+          {"/pre_tokenizer/pretokenizers/0/invert", true, std::string(kPre) + "[0].behavior"},
           {"/pre_tokenizer/pretokenizers/0/pattern", {{"String", " "}}, std::string(kPre) + "[0].pattern"},
           {"/pre_tokenizer/pretokenizers/0/pattern/Regex", R"(\p{N}{1,2})",
            std::string(kPre) + "[0].pattern.Regex"},
@@ -174,7 +185,13 @@ TEST_CASE("edits of a byte-level tokenizer.json", "[tokenizer][convert]") {
            {1, 2},
            "post_processor.processors[1].special_tokens[\"<|begin_of_text|>\"].ids"},
           {"/post_processor/processors/1/special_tokens/<|begin_of_text|>/ids", {9999999}, "post_processor"},
+          {"/post_processor",
+           {{"type", "BertProcessing"}, {"sep", {"x", 1}}, {"cls", {"x", 2}}},
+           "post_processor.type"},
+          {"/post_processor/processors/2", source("sp_legacy")["post_processor"],
+           "post_processor.processors[2]"},
           {"/added_tokens/0/lstrip", true, "added_tokens[0].lstrip"},
+          {"/added_tokens/0/rstrip", true, "added_tokens[0].rstrip"},
           {"/added_tokens/0/normalized", true, ""},
           {"/added_tokens/0/content", 5, "added_tokens[0].content"},
           {"/added_tokens/0/id", 5, "added_tokens[0].id"},
@@ -189,6 +206,102 @@ TEST_CASE("edits of a byte-level tokenizer.json", "[tokenizer][convert]") {
       });
 }
 
+TEST_CASE("each way to write a pre-tokenizer has its flags", "[tokenizer][convert]") {
+  const json digits = {{"type", "Digits"}, {"individual_digits", true}};
+  const json cutting = {{"type", "ByteLevel"}, {"add_prefix_space", false}};
+  const json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
+  const auto sequence = [](std::vector<json> steps) {
+    return json{{"type", "Sequence"}, {"pretokenizers", std::move(steps)}};
+  };
+  const auto removed = [](json split) {
+    split["behavior"] = "Removed";
+    split["invert"] = true;
+    return split;
+  };
+  const json llama3 = source("l3_nfc")["pre_tokenizer"]["pretokenizers"][0];
+  const json qwen = source("qwen_nonfc")["pre_tokenizer"]["pretokenizers"][0];
+  const json gpt2 = source("gpt2_split")["pre_tokenizer"]["pretokenizers"][0];
+  json document = source("l3_nfc");
+  const auto check = [&](const json& pre_tokenizer, const json& normalizer, std::uint32_t flags) {
+    document["pre_tokenizer"] = pre_tokenizer;
+    document["normalizer"] = normalizer;
+    INFO(pre_tokenizer.dump() << " " << normalizer.dump());
+    const auto loaded = load(document.dump());
+    REQUIRE(loaded);
+    CHECK(loaded->contents.kind == ml::TokenizerKind::byte_level);
+    CHECK(loaded->contents.flags == flags);
+  };
+  check(cutting, nullptr, ml::kMltGpt2);
+  check(sequence({sequence({digits}), cutting}), nullptr, ml::kMltGpt2 | ml::kMltSplitDigits);
+  for (const auto& [split, flags] : std::vector<std::pair<json, std::uint32_t>>{
+           {llama3, 0}, {qwen, ml::kMltSingleDigits}, {gpt2, ml::kMltGpt2}}) {
+    check(sequence({split, bytes}), nullptr, flags);
+    check(sequence({removed(split), bytes}), nullptr, flags);
+    check(sequence({digits, split, bytes}), nullptr, flags | ml::kMltSplitDigits);
+  }
+  const json nfc = {{"type", "NFC"}};
+  check(cutting, {{"type", "Sequence"}, {"normalizers", json::array()}}, ml::kMltGpt2);
+  check(cutting, nfc, ml::kMltGpt2 | ml::kMltNfc);
+  check(cutting, {{"type", "Sequence"}, {"normalizers", {nfc}}}, ml::kMltGpt2 | ml::kMltNfc);
+}
+
+TEST_CASE("a pattern that is nearly one of .mlt's is refused", "[tokenizer][convert]") {
+  json document = source("l3_nfc");
+  json& regex = document["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"];
+  const auto known = regex.get<std::string>();
+  std::string two_digits = known, no_newlines = known;
+  two_digits.replace(two_digits.find("{1,3}"), 5, "{1,2}");
+  no_newlines.erase(no_newlines.find("[\\r\\n]*"), 7);
+  const std::string tekken =
+      R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|)"
+      R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|)"
+      R"(\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+  for (const std::string& text : {two_digits, no_newlines, tekken, known + " ", "(?:" + known + ")"}) {
+    regex = text;
+    const auto refused = load(document.dump());
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().status == ml::Status::unsupported);
+    CHECK(refused.error().message.starts_with(std::string(kPre) + "[0].pattern.Regex:"));
+  }
+}
+
+TEST_CASE("what changes no id changes no byte", "[tokenizer][convert]") {
+  const auto plain = load(read_file(source_path("l3_bos")));
+  REQUIRE(plain);
+  for (const auto& [pointer, value] : std::vector<std::pair<const char*, json>>{
+           {"/truncation", {{"max_length", 1}, {"strategy", "LongestFirst"}, {"stride", 0}}},
+           {"/padding", {{"strategy", {{"Fixed", 9}}}, {"pad_id", 0}, {"pad_token", "!"}}},
+           {"/decoder", nullptr},
+           {"/decoder", {{"type", "Fuse"}}},
+           {"/pre_tokenizer/pretokenizers/1/trim_offsets", false},
+           {"/pre_tokenizer/pretokenizers/1/trim_offsets", true},
+           {"/post_processor/processors/0/add_prefix_space", false},
+           {"/post_processor/processors/0/trim_offsets", true},
+           {"/post_processor/processors/1/pair", json::array()}}) {
+    json document = source("l3_bos");
+    document[json::json_pointer(pointer)] = value;
+    INFO(pointer << " " << value.dump());
+    const auto loaded = load(document.dump());
+    REQUIRE(loaded);
+    CHECK(*ml::write_mlt(loaded->contents) == *ml::write_mlt(plain->contents));
+  }
+}
+
+TEST_CASE("BOS is put before a text if the post-processor says so, with its id", "[tokenizer][convert]") {
+  json document = source("l3_bos");
+  json& post = document["post_processor"]["processors"][1];
+  post["special_tokens"]["<|begin_of_text|>"]["ids"] = {5};  // not the id of the name
+  auto loaded = load(document.dump());
+  REQUIRE(loaded);
+  CHECK(loaded->contents.flags == ml::kMltBos);
+  CHECK(loaded->contents.bos == 5);
+  post["single"].erase(0);
+  loaded = load(document.dump(), {}, {.tokenizer_config = {{"bos_token", "<|begin_of_text|>"}}});
+  REQUIRE(loaded);
+  CHECK(loaded->contents.flags == 0);
+  CHECK(loaded->contents.bos == 1756);
+}
+
 TEST_CASE("edits of a SentencePiece-style tokenizer.json", "[tokenizer][convert]") {
   const json metaspace = {
       {"type", "Metaspace"}, {"replacement", "\xE2\x96\x81"}, {"prepend_scheme", "first"}, {"split", false}};
@@ -197,6 +310,7 @@ TEST_CASE("edits of a SentencePiece-style tokenizer.json", "[tokenizer][convert]
                                {"/normalizer", nullptr, "normalizer"},
                                {"/normalizer/normalizers/1/content", "_", "normalizer.normalizers[1]"},
                                {"/normalizer/normalizers/2", {{"type", "NFKC"}}, "normalizer.normalizers[1]"},
+                               {"/normalizer", {{"type", "Precompiled"}}, "normalizer"},
                                {"/model/byte_fallback", false, "model.byte_fallback"},
                                {"/model/vocab/<0x0A>", 1261, "model.vocab["},
                                {"/added_tokens/0/normalized", true, "added_tokens[0].normalized"},
@@ -207,8 +321,14 @@ TEST_CASE("edits of a SentencePiece-style tokenizer.json", "[tokenizer][convert]
   auto loaded = load(document.dump());
   REQUIRE(loaded);
   CHECK(loaded->contents.flags == (ml::kMltBos | ml::kMltPrefixFirst));
-  document["pre_tokenizer"]["split"] = true;
-  CHECK_FALSE(load(document.dump()));
+  for (const auto& [member, value] : std::vector<std::pair<std::string, json>>{
+           {"split", true}, {"split", nullptr}, {"replacement", "_"}, {"prepend_scheme", nullptr}}) {
+    json edited = document;
+    edited["pre_tokenizer"][member] = value;
+    const auto refused = load(edited.dump());
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().message.starts_with("pre_tokenizer." + member + ":"));
+  }
   document = source("sp_legacy");
   document["model"]["vocab"].erase("<0x0A>");
   CHECK_FALSE(load(document.dump()));
@@ -287,6 +407,93 @@ TEST_CASE("merges as texts and as pairs are the same rules", "[tokenizer][conver
   CHECK(*ml::write_mlt(pairs->contents) == *ml::write_mlt(lines->contents));
   document["model"]["merges"].push_back({"a", "b"});
   CHECK_FALSE(load(document.dump()));
+}
+
+TEST_CASE("a model type is told by the model's shape where it has none", "[tokenizer][convert]") {
+  json document = source("l3_bos");
+  document["model"].erase("type");
+  document["model"].erase("merges");  // as WordPiece and WordLevel have it
+  const auto refused = load(document.dump());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.starts_with("model.merges:"));
+}
+
+TEST_CASE("merges part at U+0020 alone", "[tokenizer][convert]") {
+  json document = source("sp_legacy");
+  json texts = json::array();
+  for (const json& row : document["model"]["merges"])
+    texts.push_back(row[0].get<std::string>() + " " + row[1].get<std::string>());
+  texts.push_back("\u00A0 \u00A0");
+  document["model"]["merges"] = texts;
+  document["model"]["vocab"]["\u00A0"] = 1262;
+  document["model"]["vocab"]["\u00A0\u00A0"] = 1263;
+  const auto loaded = load(document.dump());
+  REQUIRE(loaded);
+  const ml::MltMerge& merge = loaded->contents.merges.back();
+  CHECK(std::array{merge.left, merge.right, merge.merged} == std::array{1262u, 1262u, 1263u});
+}
+
+TEST_CASE("of a pair that is listed twice the last rank counts", "[tokenizer][convert]") {
+  json document = source("l3_bos");
+  const auto plain = load(document.dump());
+  REQUIRE(plain);
+  const json first = document["model"]["merges"][0];
+  document["model"]["merges"].push_back(first);
+  const auto twice = load(document.dump());
+  document["model"]["merges"].erase(0);
+  const auto moved = load(document.dump());
+  REQUIRE(twice);
+  REQUIRE(moved);
+  CHECK(*ml::write_mlt(twice->contents) == *ml::write_mlt(moved->contents));
+  CHECK(*ml::write_mlt(twice->contents) != *ml::write_mlt(plain->contents));
+}
+
+TEST_CASE("a whole piece is its token if merges are ignored, and only then", "[tokenizer][convert]") {
+  json document = source("l3_bos");
+  json& merges = document["model"]["merges"];
+  const json last = merges.back();
+  const std::string left = last[0], right = last[1];
+  const auto id = document["model"]["vocab"][left + right].get<std::uint32_t>();
+  json kept = json::array();
+  for (const json& row : merges) {
+    const std::string made = row[0].get<std::string>() + row[1].get<std::string>();
+    if (made != left + right && row[0] != left + right && row[1] != left + right) kept.push_back(row);
+  }
+  merges = kept;
+  for (const bool ignored : {false, true}) {
+    document["model"]["ignore_merges"] = ignored;
+    const auto tokenizer = ml::Tokenizer::from_bytes(ml::as_bytes(document.dump()));
+    REQUIRE(tokenizer);
+    CHECK((tokenizer->flags() & ml::kMltIgnoreMerges) == (ignored ? ml::kMltIgnoreMerges : 0));
+    const std::string text = tokenizer->decode(std::vector{id});
+    const auto ids = tokenizer->encode(text, {.bos = false});
+    CHECK((ids == std::vector{id}) == ignored);
+  }
+
+  // A token whose text is none of bytes: no text reaches it.
+  document["model"]["vocab"].erase(left + right);
+  document["model"]["vocab"]["\uFF5C"] = id;
+  document["model"]["ignore_merges"] = false;
+  const auto tokenizer = ml::Tokenizer::from_bytes(ml::as_bytes(document.dump()));
+  REQUIRE(tokenizer);
+  CHECK(tokenizer->encode("\uFF5C", {.bos = false}) != std::vector{id});
+  CHECK(tokenizer->decode(std::vector{id}) == "\uFF5C");
+  document["model"]["ignore_merges"] = true;
+  const auto refused = load(document.dump());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.starts_with("model.vocab[\"\uFF5C\"]:"));
+}
+
+TEST_CASE("of equal added tokens the last says whether text is normalized", "[tokenizer][convert]") {
+  json document = source("l3_nfc");
+  json& added = document["added_tokens"];
+  added.push_back(added[3]);
+  added[3]["normalized"] = true;
+  CHECK(load(document.dump()));
+  std::swap(added[3], added[5]);
+  const auto refused = load(document.dump());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.starts_with("added_tokens[3].normalized:"));
 }
 
 TEST_CASE("of equal added tokens the first counts, one without text is skipped", "[tokenizer][convert]") {
