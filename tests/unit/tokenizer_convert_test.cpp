@@ -246,6 +246,36 @@ TEST_CASE("a pattern that is nearly one of .mlt's is refused", "[tokenizer][conv
   }
 }
 
+TEST_CASE("DeepSeek's three splits are known by their texts and order", "[tokenizer][convert]") {
+  const auto split = [](const std::string& regex) {
+    return json{
+        {"type", "Split"}, {"pattern", {{"Regex", regex}}}, {"behavior", "Isolated"}, {"invert", false}};
+  };
+  const json numbers = split(R"(\p{N}{1,3})"), east_asian = split("[一-龥぀-ゟ゠-ヿ]+");
+  const std::string marks = R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^)";
+  const auto words = [&](const std::string& newline) {
+    return split(marks + newline + R"(\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[)" + newline +
+                 R"(]*|\s*[)" + newline + R"(]+|\s+(?!\S)|\s+)");
+  };
+  const json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
+  json document = source("l3_nfc");
+  document["normalizer"] = nullptr;
+  json& steps = document["pre_tokenizer"]["pretokenizers"];
+  steps = {numbers, east_asian, words("\r\n"), bytes};
+  const auto loaded = load(document.dump());
+  REQUIRE(loaded);
+  CHECK(loaded->contents.flags == ml::kMltDeepSeek);
+  REQUIRE(loaded->notes.size() == 1);
+  CHECK(loaded->notes[0].find("extension flag 262144") != std::string::npos);
+  CHECK_FALSE(load(document.dump(), {.strict = true}));
+  for (const json& near :
+       {json{east_asian, numbers, words("\r\n"), bytes}, json{numbers, east_asian, words("\\r\\n"), bytes},
+        json{numbers, words("\r\n"), bytes}}) {
+    steps = near;
+    CHECK_FALSE(load(document.dump()));
+  }
+}
+
 TEST_CASE("what changes no id changes no byte", "[tokenizer][convert]") {
   const auto plain = load(read_file(source_path("l3_bos")));
   REQUIRE(plain);
