@@ -93,6 +93,34 @@ TEST_CASE("masks cut text as scanners do", "[tokenizer]") {
   }
 }
 
+TEST_CASE("each pattern cuts by its own rules", "[tokenizer]") {
+  struct Row {
+    std::uint32_t flags;
+    std::string text;
+    Ends ends;
+  };
+  for (const Row& row : std::vector<Row>{
+           {0, "12345", {3, 5}},
+           {ml::kMltSingleDigits, "123", {1, 2, 3}},
+           {ml::kMltGpt2, "12345", {5}},
+           {0, "it'Sx", {2, 4, 5}},  // only GPT-2's contractions know their case
+           {ml::kMltGpt2, "it'Sx", {2, 3, 5}},
+           {0, "e\u0301x", {1, 4}},
+           {ml::kMltMarks | ml::kMltSingleDigits, "e\u0301x", {4}},
+           {ml::kMltGpt2, "a   1", {1, 3, 5}},  // a digit that is cut out ends the text before it
+           {ml::kMltGpt2 | ml::kMltSplitDigits, "a   1", {1, 4, 5}},
+           {ml::kMltSplitDigits, "a   1", {1, 4, 5}},
+           {ml::kMltSplitDigits, "!12!", {1, 2, 3, 4}},
+           {ml::kMltGpt2, "!\U00011DE0!", {6}},  // a digit for Digits alone: the regex's Unicode is older
+           {ml::kMltGpt2 | ml::kMltSplitDigits, "!\U00011DE0!", {1, 5, 6}},
+           {0, "a\u0085\u0085b", {1, 3, 6}},
+           {0, "a\u200Bb", {1, 5}},
+       }) {
+    INFO(row.flags << " " << row.text);
+    CHECK(scanner_ends(ml::pre_tokenizer_for(row.flags), row.text) == row.ends);
+  }
+}
+
 TEST_CASE("a pattern without masks leaves all to the scanners", "[tokenizer]") {
   const ml::PreTokenizer pre = ml::pre_tokenizer_for(ml::kMltO200k | ml::kMltSplitDigits);
   for (const ml::Target target : ml::available_targets())

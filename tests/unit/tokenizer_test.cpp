@@ -64,6 +64,17 @@ TEST_CASE("texts that other tokenizers got wrong", "[tokenizer]") {
   check_corpus("deepseek_v3", {{"a \U0001FAE8", {67, 7351, 107, 104}}});
 }
 
+TEST_CASE("a line end in OpenLLaMA is its byte token", "[tokenizer]") {
+  const std::string path = corpus_path("tokenizers/real/openllama/tokenizer.json");
+  if (path.empty()) return;
+  const auto packed = ml::pack_tokenizer(path, {.lossy = true});
+  REQUIRE(packed);
+  const auto tokenizer = ml::Tokenizer::from_bytes(packed->bytes);
+  REQUIRE(tokenizer);
+  CHECK(tokenizer->encode("Q: What is the largest animal?\nA:", {.bos = false}) ==
+        Ids{1059, 31871, 1217, 322, 266, 3682, 6075, 31902, 13, 31849, 31871});
+}
+
 TEST_CASE("text goes through ids and back as it was", "[tokenizer]") {
   for (const char* name : {"sp_legacy", "gpt2", "l3_bos"}) {
     const ml::Tokenizer tokenizer = shipped(name);
@@ -114,6 +125,9 @@ TEST_CASE("bytes without a token vanish", "[tokenizer]") {
   const ml::Tokenizer smollm = shipped("smollm");
   CHECK(smollm.encode("x\x04y") == Ids{104, 105});
   CHECK(smollm.encode("\U00040000") == Ids{218, 218, 218});
+  const Ids joined = smollm.encode("--");
+  REQUIRE(joined.size() == 1);
+  CHECK(smollm.encode("-\x04-") == joined);  // what stood around it merges
 }
 
 TEST_CASE("the leftmost, then the longest added token wins", "[tokenizer]") {
@@ -123,6 +137,16 @@ TEST_CASE("the leftmost, then the longest added token wins", "[tokenizer]") {
   CHECK(tokenizer.find_added("<a><a>") == 1759u);
   CHECK_FALSE(tokenizer.find_added("<a"));
   CHECK_FALSE(tokenizer.find_added(""));
+}
+
+TEST_CASE("each stretch between added tokens is normalized alone", "[tokenizer]") {
+  const ml::Tokenizer tokenizer = shipped("l3_nfc");
+  Ids parts = tokenizer.encode("e\u0301");
+  CHECK(parts == tokenizer.encode("é"));
+  parts.push_back(1759);
+  // Over the whole text U+0338 would join the '>' and hide the token.
+  for (const std::uint32_t id : tokenizer.encode("\u0338\u0301")) parts.push_back(id);
+  CHECK(tokenizer.encode("e\u0301<think>\u0338\u0301") == parts);
 }
 
 TEST_CASE("a trained model's tokenizer", "[tokenizer]") {
@@ -160,6 +184,9 @@ TEST_CASE("a prefix space is of the text only where the text has one", "[tokeniz
   CHECK(legacy.encode("<s>hello") == behind);
   CHECK(first.encode("<s> hello") == behind);
   CHECK(first.encode("<s>hello") != behind);
+  CHECK(legacy.encode("<s>") == Ids{1});  // nothing, so no prefix
+  CHECK(first.encode("<s></s>") == Ids{1, 2});
+  CHECK(legacy.encode("\u2581hello") == legacy.encode(" hello"));
   CHECK(legacy.decode(legacy.encode("  two")) == "  two");
   CHECK(legacy.decode(legacy.encode(" a b ")) == " a b ");
 }
