@@ -78,7 +78,7 @@ std::uint64_t parse_size(const std::string& text) {
 }
 
 // @return false after a failure
-bool take_importance(cli::Tool& tool, const Arguments& arguments, ml::PackOptions& options) {
+bool take_importance(cli::Tool& tool, const Arguments& arguments, ml::SeedPackOptions& options) {
   if (arguments.imatrix.empty()) return true;
   const auto imatrix = ml::open_imatrix(arguments.imatrix);
   if (!imatrix) return tool.fail(ml::with_path(imatrix.error(), arguments.imatrix)), false;
@@ -91,7 +91,7 @@ bool take_importance(cli::Tool& tool, const Arguments& arguments, ml::PackOption
 }
 
 // @return false after a usage error
-bool take_rules(cli::Tool& tool, const Arguments& arguments, ml::PackOptions& options) {
+bool take_rules(cli::Tool& tool, const Arguments& arguments, ml::SeedPackOptions& options) {
   for (const std::string& rule : arguments.rules) {
     const std::size_t equals = rule.rfind('=');
     const auto encoding =
@@ -107,7 +107,7 @@ bool take_rules(cli::Tool& tool, const Arguments& arguments, ml::PackOptions& op
 }
 
 // @return what is wrong with options that go together or not at all; "" when nothing is
-std::string usage_problem(const Arguments& arguments, const ml::PackOptions& options) {
+std::string usage_problem(const Arguments& arguments, const ml::SeedPackOptions& options) {
   if (arguments.output == "-")
     return "-o needs a name: the output is not written from its beginning to its end";
   if (options.shard_bytes == 0) return fmt::format("--shard-size: '{}' is no size", arguments.shard_size);
@@ -167,14 +167,14 @@ void note_plan(cli::Tool& tool, const ml::PackReport& report) {
 }
 
 void pack(cli::Tool& tool, const Arguments& arguments) {
-  ml::PackOptions options{.encoding = *ml::find_pack_encoding(arguments.encoding),
-                          .shard_bytes = parse_size(arguments.shard_size),
-                          .loader = arguments.loader,
-                          .work = arguments.work,
-                          .threads = tool.threads(),
-                          .target = tool.target(),
-                          .force = tool.force(),
-                          .strict = arguments.strict};
+  ml::SeedPackOptions options{.encoding = *ml::find_pack_encoding(arguments.encoding),
+                              .shard_bytes = parse_size(arguments.shard_size),
+                              .loader = arguments.loader,
+                              .work = arguments.work,
+                              .threads = tool.threads(),
+                              .target = tool.target(),
+                              .force = tool.force(),
+                              .strict = arguments.strict};
   if (!arguments.mla.empty()) options.mla = ml::find_pack_encoding(arguments.mla);
   if (!take_rules(tool, arguments, options)) return;
   if (const std::string problem = usage_problem(arguments, options); !problem.empty())

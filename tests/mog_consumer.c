@@ -152,11 +152,11 @@ int main(int argc, char **argv) {
   }
   if (argc > 2) {
     for (i = 2; i < argc && model.tokenizer != NULL; ++i) print_token(model.tokenizer, (uint32_t)atoi(argv[i]));
-    return 0;
+  } else {
+    printf("architecture %u, %u layers of %u, layout %u\n", model.preamble.architecture, model.config.n_layers,
+           model.config.dim, model.config.rope_layout);
+    print_tensors(&model);
   }
-  printf("architecture %u, %u layers of %u, layout %u\n", model.preamble.architecture, model.config.n_layers,
-         model.config.dim, model.config.rope_layout);
-  print_tensors(&model);
   free(model.tensors);
   free(model.file);
   return 0;

@@ -1,7 +1,7 @@
 // Adding importance matrices, and what they say.
 
 #include "formats/imatrix.hpp"
-#include "util/exact_sum.hpp"
+#include "util/order_free_sum.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ Result<Imatrix> merge_imatrices(std::span<const std::string> paths) {
     files.push_back(std::move(file));
   }
   total.sums.resize(total.shape.n_sums());
-  ExactSum sum;
+  OrderFreeSum sum;
   for (std::uint64_t i = 0; i < total.sums.size(); ++i) {
     sum.clear();
     for (const ImatrixFile& file : files) sum.add(file.sum(i));

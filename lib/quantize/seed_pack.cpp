@@ -26,7 +26,7 @@ double seconds_since(Clock::time_point start) {
 
 class Packer {
  public:
-  Packer(PackPlan& plan, const PackOptions& options, OutputFolder& out, PackWork work)
+  Packer(PackPlan& plan, const SeedPackOptions& options, OutputFolder& out, PackWork work)
       : plan_(plan),
         options_(options),
         out_(out),
@@ -157,7 +157,7 @@ class Packer {
   }
 
   PackPlan& plan_;
-  const PackOptions& options_;
+  const SeedPackOptions& options_;
   OutputFolder& out_;
   PackWork work_;
   ThreadPool pool_;
@@ -175,7 +175,7 @@ Result<void> write_other_files(const PackPlan& plan, OutputFolder& out) {
   return out.write_file("model.safetensors.index.json", as_bytes(std::string_view(plan.layout.index)));
 }
 
-Result<PackReport> pack(const std::string& input, const std::string& output, const PackOptions& options) {
+Result<PackReport> pack(const std::string& input, const std::string& output, const SeedPackOptions& options) {
   const auto start = Clock::now();
   ML_TRY(PackPlan plan, make_pack_plan(input, output, options));
   const auto kind = plan.folder ? OutputFolder::Kind::folder : OutputFolder::Kind::single_file;
@@ -192,7 +192,7 @@ Result<PackReport> pack(const std::string& input, const std::string& output, con
 }  // namespace
 
 Result<PackReport> pack_model(const std::string& input, const std::string& output,
-                              const PackOptions& options) {
+                              const SeedPackOptions& options) {
   try {
     return pack(input, output, options);
   } catch (const std::bad_alloc&) {

@@ -59,7 +59,7 @@ Result<void> open_input(const std::string& input, PackPlan& plan) {
 }
 
 // In the order of the input's files and bytes.
-Result<void> find_sources(const PackOptions& options, PackPlan& plan) {
+Result<void> find_sources(const SeedPackOptions& options, PackPlan& plan) {
   ML_TRY(std::vector<CheckpointTensor> tensors, join_entries(plan.entries));
   std::sort(tensors.begin(), tensors.end(),
             [](const CheckpointTensor& a, const CheckpointTensor& b) { return a.entry < b.entry; });
@@ -76,7 +76,7 @@ Result<void> find_sources(const PackOptions& options, PackPlan& plan) {
 
 class Chooser {
  public:
-  explicit Chooser(const PackOptions& options) : options_(options), used_(options.rules.size()) {}
+  explicit Chooser(const SeedPackOptions& options) : options_(options), used_(options.rules.size()) {}
 
   LayoutTensor choose(const CheckpointTensor& source, PackedTensor& row) {
     LayoutTensor tensor{.name = source.name, .dtype = std::string(source.dtype), .shape = source.shape};
@@ -143,12 +143,12 @@ class Chooser {
     return {};
   }
 
-  const PackOptions& options_;
+  const SeedPackOptions& options_;
   std::vector<bool> used_;
 };
 
 // config.json for the written folder.
-Result<std::string> make_config(const std::string& path, const PackOptions& options,
+Result<std::string> make_config(const std::string& path, const SeedPackOptions& options,
                                 const std::vector<LayoutTensor>& tensors) {
   ML_TRY(const auto input, InputBytes::open(path));
   const std::string_view text = as_text(input->data());
@@ -173,7 +173,7 @@ Result<std::string> make_config(const std::string& path, const PackOptions& opti
   return config.dump(2) + "\n";
 }
 
-Result<void> find_other_files(const std::string& input, const PackOptions& options, PackPlan& plan) {
+Result<void> find_other_files(const std::string& input, const SeedPackOptions& options, PackPlan& plan) {
   std::error_code error;
   const auto exists = [&](const std::string& path) { return std::filesystem::exists(path, error); };
   if (const std::string path = path_in_folder(input, "config.json"); exists(path)) {
@@ -198,7 +198,7 @@ Result<void> find_other_files(const std::string& input, const PackOptions& optio
   return {};
 }
 
-Result<void> check_options(const PackOptions& options) {
+Result<void> check_options(const SeedPackOptions& options) {
   const auto writable = [](Encoding encoding) {
     return std::find(pack_encodings().begin(), pack_encodings().end(), encoding) != pack_encodings().end();
   };
@@ -253,7 +253,7 @@ std::optional<Encoding> find_pack_encoding(std::string_view name) {
 }
 
 Result<PackPlan> make_pack_plan(const std::string& input, const std::string& output,
-                                const PackOptions& options) {
+                                const SeedPackOptions& options) {
   ML_CHECK(check_options(options));
   std::error_code error;
   if (std::filesystem::equivalent(input, output, error))
@@ -302,7 +302,7 @@ Result<PackPlan> make_pack_plan(const std::string& input, const std::string& out
 }
 
 Result<PackReport> plan_pack(const std::string& input, const std::string& output,
-                             const PackOptions& options) {
+                             const SeedPackOptions& options) {
   ML_TRY(PackPlan plan, make_pack_plan(input, output, options));
   return std::move(plan.report);
 }

@@ -26,6 +26,6 @@ struct PackPlan {
 };
 
 Result<PackPlan> make_pack_plan(const std::string& input, const std::string& output,
-                                const PackOptions& options);
+                                const SeedPackOptions& options);
 
 }  // namespace ml

@@ -5,7 +5,7 @@
 #include "data.hpp"
 #include "folder.hpp"
 #include "util/bytes.hpp"
-#include "util/exact_sum.hpp"
+#include "util/order_free_sum.hpp"
 
 #include <ml/inspect.hpp>
 
@@ -145,7 +145,7 @@ TEST_CASE("what cannot be read is not written", "[imatrix]") {
 }
 
 TEST_CASE("an exact sum is rounded once, whatever the order", "[imatrix]") {
-  ExactSum sum;
+  OrderFreeSum sum;
   CHECK(sum.rounded() == 0);
   for (const double x : {1.0, 1e100, 1.0, -1e100}) sum.add(x);
   CHECK(sum.rounded() == 2);

@@ -82,7 +82,7 @@ std::string refusal(Parts parts, const std::function<void(Parts&)>& damage) {
   return refusal(parts);
 }
 
-PackReport pack(const std::string& from, const std::string& to, PackOptions options) {
+PackReport pack(const std::string& from, const std::string& to, SeedPackOptions options) {
   options.threads = 2;
   auto report = pack_model(from, to, options);
   if (!report) FAIL(describe(report.error()));
@@ -132,7 +132,7 @@ TEST_CASE("the reference's folder, byte for byte", "[seedlm]") {
 TEST_CASE("a folder packs into itself: copied tensors, the same shards", "[seedlm]") {
   TempFolder folder;
   // Every tensor stays in its encoding; only metadata and the order of tensors are the reference's own.
-  PackOptions options{.encoding = Encoding::bf16, .shard_bytes = 100000};
+  SeedPackOptions options{.encoding = Encoding::bf16, .shard_bytes = 100000};
   options.rules = {{"*embed_tokens*", Encoding::q8g64}, {"lm_head*", Encoding::q8g64},
                    {"*gate_proj*", Encoding::seed4p4},  {"*down_proj*", Encoding::seed4},
                    {"*v_experts*", Encoding::q4g64},    {"*q_proj*", Encoding::seed4p4},
@@ -202,7 +202,7 @@ TEST_CASE("columns that do not fit stay BF16 and the report says why", "[seedlm]
 TEST_CASE("rules: the last match wins, one without a match is an error", "[seedlm]") {
   TempFolder folder;
   TinyCheckpoint().write(folder);
-  PackOptions options{.encoding = Encoding::q8g64};
+  SeedPackOptions options{.encoding = Encoding::q8g64};
   options.rules = {{"*q_proj*", Encoding::q4g64}, {"*.1.*q_proj*", Encoding::bf16}};
   const auto plan = plan_pack(folder.path(), folder.file("out"), options);
   REQUIRE(plan);
@@ -222,7 +222,7 @@ TEST_CASE("rules: the last match wins, one without a match is an error", "[seedl
 TEST_CASE("a searched tensor is taken from the work folder", "[seedlm]") {
   TempFolder folder;
   TinyCheckpoint().write(folder);
-  const PackOptions options{.encoding = Encoding::seed4, .work = folder.file("work")};
+  const SeedPackOptions options{.encoding = Encoding::seed4, .work = folder.file("work")};
   pack(folder.path(), folder.file("a"), options);
   const auto kept = std::distance(std::filesystem::directory_iterator(folder.file("work")), {});
   CHECK(kept > 0);
@@ -241,7 +241,7 @@ TEST_CASE("a searched tensor is taken from the work folder", "[seedlm]") {
 TEST_CASE("any byte of a work file changed, or files under each other's names: searched anew", "[seedlm]") {
   TempFolder folder;
   TinyCheckpoint().write(folder);
-  const PackOptions options{.encoding = Encoding::seed4, .work = folder.file("work")};
+  const SeedPackOptions options{.encoding = Encoding::seed4, .work = folder.file("work")};
   pack(folder.path(), folder.file("a"), options);
   const std::string wanted = read_file(folder.file("a/model-00001-of-00001.safetensors"));
   std::map<std::string, std::string> kept;

@@ -31,7 +31,7 @@ using ColumnImportance =
 /// @error shape  it is made for another model; the message names the field
 ML_API Result<ColumnImportance> column_importance(const Imatrix& imatrix, const Model& model);
 
-struct PackOptions {
+struct SeedPackOptions {
   Encoding encoding =
       Encoding::seed4p4;  ///< of matrices called *.weight, routers excepted; one of pack_encodings()
   std::vector<PackRule> rules = {};  ///< the last one that matches decides, for any tensor
@@ -80,7 +80,7 @@ struct PackReport {
 ///
 /// @error as pack_model(), but for the values of weights
 ML_API Result<PackReport> plan_pack(const std::string& input, const std::string& output,
-                                    const PackOptions& options);
+                                    const SeedPackOptions& options);
 
 /// Writes a NanoSeedLM model folder from a checkpoint folder, or a single file from a single .safetensors.
 /// Encoded tensors of the input are decoded, unless they have the wanted encoding already.
@@ -91,6 +91,6 @@ ML_API Result<PackReport> plan_pack(const std::string& input, const std::string&
 /// @cost          memory: the largest tensor as BF16 and encoded
 /// @source        nanoseedlm(5)
 ML_API Result<PackReport> pack_model(const std::string& input, const std::string& output,
-                                     const PackOptions& options);
+                                     const SeedPackOptions& options);
 
 }  // namespace ml

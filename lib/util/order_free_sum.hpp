@@ -10,7 +10,7 @@ namespace ml {
 /// The sum of doubles as if it were exact and rounded once, whatever their order. It is kept as doubles that
 /// do not overlap (J. R. Shewchuk, "Adaptive Precision Floating-Point Arithmetic", 1997). For finite values
 /// whose sum is finite.
-class ExactSum {
+class OrderFreeSum {
  public:
   void clear() { parts_.clear(); }
 
