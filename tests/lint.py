@@ -124,6 +124,22 @@ def bad_shell(files):
                 yield process.stderr.strip()
 
 
+def repeated_types(files):
+    """Two types of one name in one namespace do not clash until their inline functions meet at link time."""
+    places = {}
+    for path in files:
+        if path.suffix != ".hpp" or path.relative_to(ROOT).parts[0] != "lib":
+            continue
+        code = path.read_text()
+        namespace = re.search(r"^namespace ([\w:]+) \{", code, re.MULTILINE)
+        outside = re.sub(r"^namespace \{.*?^\}  // namespace$", "", code, flags=re.MULTILINE | re.DOTALL)
+        for name in re.findall(r"^(?:class|struct|union)(?: ML_API)? (\w+)(?: final)?\s*(?::[^:;{][^;{]*)?\{", outside, re.MULTILINE):
+            places.setdefault((namespace and namespace[1], name), []).append(str(path.relative_to(ROOT)))
+    for (namespace, name), paths in places.items():
+        if len(paths) > 1:
+            yield f"{namespace}::{name} is defined in {' and '.join(paths)}"
+
+
 def main():
     argparse.ArgumentParser(description=__doc__).parse_args()
     tap = Tap()
@@ -139,6 +155,7 @@ def main():
     else:
         report("layout of the code", layout(files))
     report(f"no source file over {MAX_LINES} lines", long_files(files))
+    report("a type's name is its own", repeated_types(files))
     report("nothing is left for later", matching_lines(text, UNFINISHED))
     report("no tabs, no blanks at the ends of lines", untidy_blanks(text))
     report("every tool has a man page", missing_pages())
