@@ -3,6 +3,7 @@
 #include "convert/gguf_arch.hpp"
 #include "convert/tokenizer_vocab.hpp"
 #include "util/bytes.hpp"
+#include "util/space_mark.hpp"
 #include "util/try.hpp"
 #include "util/utf8.hpp"
 
@@ -26,8 +27,6 @@ constexpr std::string_view kAddEos = "tokenizer.ggml.add_eos_token";
 constexpr std::string_view kAddPrefix = "tokenizer.ggml.add_space_prefix";
 constexpr std::string_view kBos = "tokenizer.ggml.bos_token_id";
 constexpr std::string_view kEos = "tokenizer.ggml.eos_token_id";
-constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
-
 // Values of tokenizer.ggml.token_type.
 enum class TokenType : std::uint64_t { normal = 1, unknown, control, user_defined, unused, byte };
 

@@ -1,4 +1,5 @@
 #include "convert/tokenizer_pipeline.hpp"
+#include "util/space_mark.hpp"
 #include "util/try.hpp"
 
 namespace ml {
@@ -8,8 +9,6 @@ namespace {
 using nlohmann::json;
 
 constexpr auto refusal = ConversionLog::refusal;
-constexpr const char* kSpaceMark = "\xE2\x96\x81";  // U+2581
-
 bool is_prepend(const PipelineStep& step) {
   return step.type == "Prepend" && json_member(*step.value, "prepend") == kSpaceMark;
 }

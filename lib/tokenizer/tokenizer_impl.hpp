@@ -11,6 +11,7 @@
 #include "tokenizer/piece_table.hpp"
 #include "tokenizer/pre_tokenizer.hpp"
 #include "tokenizer/word_cuts.hpp"
+#include "util/space_mark.hpp"
 
 #include <array>
 #include <memory>
@@ -21,7 +22,6 @@
 namespace ml {
 
 inline constexpr std::uint32_t kNoToken = UINT32_MAX;
-inline constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
 
 /// Appends `text` with a space for each U+2581.
 void append_spaced(std::string& out, std::string_view text);
