@@ -35,8 +35,8 @@ inline void unpack_scales(const WeightMatrix& w, std::uint64_t row, float* scale
   }
 }
 
-// The lanes' sums of one row times kN tokens; token t of the arranged quants is at quants + t * x.blocks
-// * 32.
+// The lanes' sums of one row times kN tokens; token t of the arranged quants starts at
+// quants + t * x.blocks * 32.
 template <class Encoding, int kN>
 inline void dot_row(const WeightMatrix& w, const float* scales, const QuantizedActs& x,
                     const std::int8_t* quants, std::uint64_t row, Floats (&sums)[kN]) {
