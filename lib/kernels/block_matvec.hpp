@@ -4,8 +4,7 @@
 //
 // Sixteen rows at a time: first their scales, as one dense stream, then each row once and in order, sixteen
 // blocks an iteration: their integer dots come into the sixteen lanes of one register, where they meet the
-// scales. (A few scales beside each block cost a tenth of the bandwidth, blocks out of order another tenth.)
-// An encoding with blocks of 32 and a scale gives
+// scales. An encoding with blocks of 32 and a scale gives
 //
 //   kBlockBytes                          bytes of a block's quants
 //   arrange(quants, n, scratch)          the activations in the order in which load() gives weights

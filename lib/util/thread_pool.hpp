@@ -12,7 +12,7 @@ namespace ml {
 /// Threads that share the pieces of one job at a time. Which thread does which piece is not determined;
 /// results must not depend on it. A thread that the machine does not let run delays nothing: the others take
 /// its pieces. One that is interrupted in the middle of a piece does; then the caller works alone for some
-/// milliseconds, more each time, so that beside busy programs many threads are hardly slower than one.
+/// milliseconds, more each time, so that many threads lose less beside busy programs.
 class ThreadPool {
  public:
   /// @param n_threads  in all, the caller of run() included; at least 1
