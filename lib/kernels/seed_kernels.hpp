@@ -92,7 +92,8 @@ inline void seed_words(const Bytes* seeds, Bytes* second, Bytes* third) {
   zip<1>(bytes[2], bytes[3], third[0], third[1]);
 }
 
-// Four words of each of 32 blocks -> records of 8 bytes, pairs of blocks in the order of seed_pair().
+// Four words of each of 32 blocks -> records of 8 bytes; those of blocks 8 i + 2 j and the next one begin at
+// 64 j + 16 i.
 inline void store_records(Bytes a, Bytes b, Bytes c, Bytes d, unsigned char* to) {
   Bytes ab[2], cd[2], records[4];
   zip<2>(a, b, ab[0], ab[1]);
@@ -101,10 +102,6 @@ inline void store_records(Bytes a, Bytes b, Bytes c, Bytes d, unsigned char* to)
   zip<4>(ab[1], cd[1], records[2], records[3]);
 #pragma GCC unroll 8
   for (int i = 0; i < 4; ++i) store_quads(to + 64 * i, records[i]);
-}
-// Offset of the records of blocks 2 pair and 2 pair + 1.
-inline std::uint64_t seed_pair(std::uint64_t pair) {
-  return pair / 16 * 256 + pair % 4 * 64 + pair % 16 / 4 * 16;
 }
 
 template <unsigned kP>
@@ -161,9 +158,17 @@ struct SeedRow {
         prepare<kNormal>(rest, rest_data, rest_codes, chunk);
       }
       const std::uint64_t n_pairs = (n + 1) / 2;
-#pragma GCC unroll 2
-      for (std::uint64_t pair = 0; pair < n_pairs; ++pair) {
-        use((begin + 2 * pair) * kSeedColumns, weights<kNormal>(chunk, pair));
+      for (std::uint64_t pair = 0; pair < n_pairs; pair += 4) {
+        const std::uint64_t at = pair / 16 * 256 + pair % 16 * 4;
+        const auto use_pair = [&](std::uint64_t i) {
+          use((begin + 2 * (pair + i)) * kSeedColumns, weights<kNormal>(chunk, pair + i, at + 64 * i));
+        };
+        if (pair + 4 <= n_pairs) {
+#pragma GCC unroll 4
+          for (std::uint64_t i = 0; i < 4; ++i) use_pair(i);
+        } else {
+          for (std::uint64_t i = 0; pair + i < n_pairs; ++i) use_pair(i);
+        }
       }
     }
   }
@@ -244,10 +249,10 @@ struct SeedRow {
     return bits;
   }
 
-  // Sixteen weights. Scales that are not normal could make NaN of a sum of 0.
+  // The sixteen weights of a pair of blocks, whose records are at `at`. Scales that are not normal could make NaN
+  // of a sum of 0.
   template <bool kNormal>
-  static Floats weights(const Chunk& chunk, std::uint64_t pair) {
-    const std::uint64_t at = seed_pair(pair);
+  static Floats weights(const Chunk& chunk, std::uint64_t pair, std::uint64_t at) {
     const Bytes stream = kStreams == 1 ? spread(chunk.streams[0] + at)
                                        : spread_turns(chunk.streams[0] + at, chunk.streams[kStreams - 1] + at);
     Bytes coefficients[kStreams];
