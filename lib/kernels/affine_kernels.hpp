@@ -3,7 +3,7 @@
 // Affine codes (nanoseedlm(5), AFFINE): weight = scale * code + bias. Include after a lanes header.
 //
 // With Q8 activations by rule 2 (ml-numerics(7)): the codes' integer dot, then the bias times the sum of the
-// activations. Bound by memory as Q8_0 and Q4_0 are, the loop eight instructions longer. With float activations
+// activations. Bound by memory as Q8_0 and Q4_0 are, the loop two instructions longer. With float activations
 // the weights are made in registers (rule 3): 4 bits by a table of a group's sixteen values where a register
 // holds one, four instructions for sixteen weights; 8 bits, rounded to BF16 as their format says, nine.
 

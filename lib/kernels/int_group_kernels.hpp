@@ -4,8 +4,8 @@
 // block_panels.hpp. Include after a lanes header.
 //
 // A group of 64 or 128 is two or four blocks of rule 2 with the same scale. Bound by memory as Q8_0 and Q4_0
-// are: an iteration over 512 weights has a permutation of the scales more than theirs; that of int4h, whose
-// blocks come two or four at a time out of a group's bytes, twelve instructions more than Q4_0's.
+// are: their iterations over 512 weights have the same instructions, but for int4h, whose blocks come two or four
+// at a time out of a group's bytes: twelve more to fold twice as many partial sums.
 
 #include "kernels/block_matvec.hpp"
 #include "kernels/block_panels.hpp"

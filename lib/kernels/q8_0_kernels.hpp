@@ -24,7 +24,7 @@ struct WeightsQ8 {
   static Blocks load(LoadQuads load_quads) {
     Blocks blocks;
 #pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i) blocks.pairs[i] = prepare_signed(load_quads(64 * i));
+    for (int i = 0; i < 8; ++i) blocks.pairs[i] = prepare_signed(shared(load_quads(64 * i)));
     return blocks;
   }
   static Ints dot(const Blocks& blocks, const std::int8_t* x, const std::int32_t* offsets) {

@@ -137,6 +137,10 @@ inline float fold_add(Floats a) {
   }
   return a.lane[0];
 }
+// Lane r is fold_add(rows[r]).
+inline Floats fold_rows(const Floats* rows) {
+  return map([&](std::uint64_t i) { return fold_add(rows[i]); });
+}
 inline float fold_max(Floats a) {
   for (std::uint64_t half = kLanes / 2; half > 0; half /= 2) {
     for (std::uint64_t i = 0; i < half; ++i)

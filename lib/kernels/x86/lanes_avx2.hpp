@@ -102,6 +102,25 @@ inline float fold_add(Floats a) {
   const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
   return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
 }
+// Lane r is fold_add(rows[r]), for eight rows.
+inline __m256 fold_eight_rows(const Floats* rows) {
+  __m256 fours[4];  // fours[j]: what the first two steps leave of rows j and j + 4
+  for (int j = 0; j < 4; ++j) {
+    const __m256 first = _mm256_add_ps(rows[j].low, rows[j].high);
+    const __m256 second = _mm256_add_ps(rows[j + 4].low, rows[j + 4].high);
+    fours[j] = _mm256_add_ps(_mm256_permute2f128_ps(first, second, 0x20),
+                             _mm256_permute2f128_ps(first, second, 0x31));
+  }
+  const auto fold_twos = [](__m256 a, __m256 b) {
+    const __m256d p = _mm256_castps_pd(a), q = _mm256_castps_pd(b);
+    return _mm256_add_ps(_mm256_castpd_ps(_mm256_unpacklo_pd(p, q)),
+                         _mm256_castpd_ps(_mm256_unpackhi_pd(p, q)));
+  };
+  const __m256 low = fold_twos(fours[0], fours[1]), high = fold_twos(fours[2], fours[3]);
+  return _mm256_add_ps(_mm256_shuffle_ps(low, high, 0x88), _mm256_shuffle_ps(low, high, 0xdd));
+}
+// Lane r is fold_add(rows[r]).
+inline Floats fold_rows(const Floats* rows) { return {fold_eight_rows(rows), fold_eight_rows(rows + 8)}; }
 inline float fold_max(Floats a) {
   const __m256 eight = _mm256_max_ps(a.low, a.high);
   const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));

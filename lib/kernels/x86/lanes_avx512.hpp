@@ -69,6 +69,26 @@ inline float fold_add(Floats a) {
   const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
   return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
 }
+// Lane r is fold_add(rows[r]).
+inline Floats fold_rows(const Floats* rows) {
+  __m512 fours[4];  // fours[j]: what the first two steps leave of rows j, j + 4, j + 8, j + 12
+  for (int j = 0; j < 4; ++j) {
+    const auto fold_eights = [](__m512 a, __m512 b) {
+      return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
+    };
+    const __m512 first = fold_eights(rows[j].v, rows[j + 4].v);
+    const __m512 second = fold_eights(rows[j + 8].v, rows[j + 12].v);
+    fours[j] = _mm512_add_ps(_mm512_shuffle_f32x4(first, second, 0x88),
+                             _mm512_shuffle_f32x4(first, second, 0xdd));
+  }
+  const auto fold_twos = [](__m512 a, __m512 b) {
+    const __m512d p = _mm512_castps_pd(a), q = _mm512_castps_pd(b);
+    return _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(p, q)),
+                         _mm512_castpd_ps(_mm512_unpackhi_pd(p, q)));
+  };
+  const __m512 low = fold_twos(fours[0], fours[1]), high = fold_twos(fours[2], fours[3]);
+  return {_mm512_add_ps(_mm512_shuffle_ps(low, high, 0x88), _mm512_shuffle_ps(low, high, 0xdd))};
+}
 inline float fold_max(Floats a) {
   const __m256 eight = _mm256_max_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
   const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
@@ -121,9 +141,9 @@ inline Bytes load_quads(const void* p) { return {_mm512_loadu_si512(p)}; }
 inline Bytes load_quads_n(const void* p, std::uint64_t n) {
   return {_mm512_maskz_loadu_epi8(n == 0 ? 0 : ~0ull >> (64 - n), p)};
 }
-// A value with several uses, to stay in a register: GCC would read memory once for each.
+// A value loaded here, once, and in order: GCC would read memory for each use, and when it likes.
 inline Bytes shared(Bytes a) {
-  __asm__("" : "+v"(a.v));
+  __asm__ volatile("" : "+v"(a.v));
   return a;
 }
 inline void store_quads(void* p, Bytes a) { _mm512_storeu_si512(p, a.v); }
