@@ -24,15 +24,16 @@ namespace {
 
 // A row's scales (or biases) as floats, zeros up to a multiple of sixteen.
 template <class Scales>
-inline void unpack_scales(const WeightMatrix& w, const unsigned char* from, std::uint64_t row, float* scales) {
+inline void unpack_scales(const WeightMatrix& w, const unsigned char* from, std::uint64_t row,
+                          float* scales) {
   const std::uint64_t n_blocks = w.cols / kBlockWeights;
   for (std::uint64_t b = 0; b < n_blocks; b += kLanes) {
     store(scales + b, Scales::load(w, from + row * w.row_scale_bytes, b, lanes_left(n_blocks, b)));
   }
 }
 
-// The lanes' sums of one row times kN tokens; token t of the arranged quants is at quants + t * x.blocks * 32, its
-// scaled sums of blocks at token_sums + t * x.blocks.
+// The lanes' sums of one row times kN tokens; token t of the arranged quants is at quants + t * x.blocks *
+// 32, its scaled sums of blocks at token_sums + t * x.blocks.
 template <class Encoding, int kN>
 inline void dot_row(const WeightMatrix& w, const float* scales, const float* biases, const QuantizedActs& x,
                     const std::int8_t* quants, const float* token_sums, std::uint64_t row,
@@ -46,7 +47,8 @@ inline void dot_row(const WeightMatrix& w, const float* scales, const float* bia
       const std::uint64_t first = static_cast<std::uint64_t>(t) * x.blocks + b;
       const Ints dots = Encoding::dot(blocks, quants + first * kBlockWeights, x.offsets + first);
       sums[t] = fma(to_floats(dots), mul(weight_scales, load(x.scales + first)), sums[t]);
-      if constexpr (Encoding::Scales::kBiases) sums[t] = fma(load(biases + b), load(token_sums + first), sums[t]);
+      if constexpr (Encoding::Scales::kBiases)
+        sums[t] = fma(load(biases + b), load(token_sums + first), sums[t]);
     }
   };
   std::uint64_t b = 0;

@@ -35,8 +35,8 @@ inline constexpr int kQuads = kBlockWeights / 4;
 inline constexpr std::uint64_t kPanelScales = kPanelRows * kBlockWeights;  // offset in a slot of a panel
 inline constexpr std::uint64_t kPanelBiases = kPanelScales + kPanelRows * sizeof(float);
 template <class Encoding>
-inline constexpr std::uint64_t kPanelSlot =
-    kPanelBiases + (Encoding::Scales::kBiases ? kPanelRows * sizeof(float) : 0);
+inline constexpr std::uint64_t kPanelSlot = kPanelBiases +
+                                            (Encoding::Scales::kBiases ? kPanelRows * sizeof(float) : 0);
 static_assert(kPanelRows <= kMaxPanelRows);
 
 inline constexpr std::uint64_t kTileOffsets = kTileTokens * kBlockWeights;  // offsets in a slot of a tile
@@ -57,8 +57,8 @@ inline void for_blocks(std::uint64_t n_blocks, Place place) {
   for (std::uint64_t b = 0; b < n_blocks; ++b) place(b, next[b % kLanes]++);
 }
 
-// Scales (or biases) of one group of rows: 16 bytes of each row hold those of four or of eight groups. Those of
-// the first slot go to `first`.
+// Scales (or biases) of one group of rows: 16 bytes of each row hold those of four or of eight groups. Those
+// of the first slot go to `first`.
 template <class Encoding>
 inline void pack_scales(const WeightMatrix& w, const unsigned char* const* rows, unsigned char* first) {
   using Scales = typename Encoding::Scales;
@@ -212,12 +212,12 @@ void multiply_panels(const WeightMatrix& w, const unsigned char* tiles, std::uin
   const std::uint64_t n_blocks = w.cols / kBlockWeights;
   for (std::uint64_t row = row_begin; row < row_end; row += kPanelRows) {
     pack_panel<Encoding>(w, row, row_end, panel);
-    multiply_panel<typename Encoding::Panel>(panel, tiles, n_blocks, n_tokens,
-                             [&](std::uint64_t token, std::uint64_t g, Floats sums) {
-                               const std::uint64_t group = row + g * kLanes;
-                               if (group >= row_end) return;
-                               store_n(out + token * out_stride + group, sums, lanes_left(row_end, group));
-                             });
+    multiply_panel<typename Encoding::Panel>(
+        panel, tiles, n_blocks, n_tokens, [&](std::uint64_t token, std::uint64_t g, Floats sums) {
+          const std::uint64_t group = row + g * kLanes;
+          if (group >= row_end) return;
+          store_n(out + token * out_stride + group, sums, lanes_left(row_end, group));
+        });
   }
 }
 

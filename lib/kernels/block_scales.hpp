@@ -1,6 +1,7 @@
 #pragma once
 
-// The scales of block-quantized rows, for block_matvec.hpp and block_panels.hpp. Include after a lanes header.
+// The scales of block-quantized rows, for block_matvec.hpp and block_panels.hpp. Include after a lanes
+// header.
 //
 //   kBiases                      a bias for each scale, of the same type
 //   n_bytes(w)                   bytes of a scale

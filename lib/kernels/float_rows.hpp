@@ -1,8 +1,8 @@
 #pragma once
 
 // Rows whose weights are made into floats group by group, times float activations (ml-numerics(7), rule 3).
-// Include after a lanes header. Row(w, r).each(cols, use) calls use(i, weights i .. i + 15) for i = 0, 16, ...;
-// past the end of a row the weights are zero.
+// Include after a lanes header. Row(w, r).each(cols, use) calls use(i, weights i .. i + 15) for i = 0, 16,
+// ...; past the end of a row the weights are zero.
 //
 // Up to kRowTokens tokens meet the weights in registers. For more, kRowsAtOnce rows lie as floats in scratch
 // while all tokens pass: making them is then paid once.
@@ -43,7 +43,8 @@ void matmul_made(const WeightMatrix& w, const float* x, std::uint64_t x_stride, 
   if (n_tokens <= kRowTokens) {
     std::uint64_t t = 0;
     const auto multiply = [&]<int kT>() {
-      dot_made_rows<Row, kT>(w, x + t * x_stride, x_stride, row_begin, row_end, out + t * out_stride, out_stride);
+      dot_made_rows<Row, kT>(w, x + t * x_stride, x_stride, row_begin, row_end, out + t * out_stride,
+                             out_stride);
       t += kT;
     };
     if (n_tokens == 4) return multiply.template operator()<4>();

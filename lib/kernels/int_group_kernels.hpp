@@ -4,8 +4,8 @@
 // block_panels.hpp. Include after a lanes header.
 //
 // A group of 64 or 128 is two or four blocks of rule 2 with the same scale. Bound by memory as Q8_0 and Q4_0
-// are: their iterations over 512 weights have the same instructions, but for int4h, whose blocks come two or four
-// at a time out of a group's bytes: twelve more to fold twice as many partial sums.
+// are: their iterations over 512 weights have the same instructions, but for int4h, whose blocks come two or
+// four at a time out of a group's bytes: twelve more to fold twice as many partial sums.
 
 #include "kernels/block_matvec.hpp"
 #include "kernels/block_panels.hpp"
@@ -71,8 +71,7 @@ struct WeightsInt4h : WeightsQ4 {
   }
   static void pack(const unsigned char* const* rows, std::uint64_t block, Bytes* quads) {
     const std::uint64_t in_group = block % kBlocks;
-    const std::uint64_t offset =
-        block / kBlocks * (kGroup / 2) + in_group % (kBlocks / 2) * kBlockWeights;
+    const std::uint64_t offset = block / kBlocks * (kGroup / 2) + in_group % (kBlocks / 2) * kBlockWeights;
     load_columns(rows, offset, quads);
     load_columns(rows, offset + 16, quads + 4);
 #pragma GCC unroll 8

@@ -3,9 +3,9 @@
 // Integers in groups, sixteen rows interleaved (`r16` of mog(5), ENCODINGS). Include after a lanes header.
 //
 // Lanes are rows: a unit of 64 bytes is a register, and no sum crosses lanes. Rule 2 (ml-numerics(7)) has
-// sixteen sums a row, here sixteen registers, of which block b adds to number b mod 16; they are folded at the
-// end. A block of sixteen rows is one stream of memory, read in order: 512 weights cost 8 units, 8 dots with a
-// quad of activations that memory broadcasts, and one load, fma and store of a sum; bound by memory.
+// sixteen sums a row, here sixteen registers, of which block b adds to number b mod 16; they are folded at
+// the end. A block of sixteen rows is one stream of memory, read in order: 512 weights cost 8 units, 8 dots
+// with a quad of activations that memory broadcasts, and one load, fma and store of a sum; bound by memory.
 //
 //   kBlockBytes         bytes of 32 weights of sixteen rows
 //   load(p, quads)      their quads, ready for dot_quads()
@@ -164,9 +164,10 @@ void matmul_q8_blocks(const WeightMatrix& w, const QuantizedActs& x, std::uint64
   for (std::uint64_t row = row_begin / kLanes * kLanes; row < row_end; row += kPanelRows) {
     pack_row_blocks<Encoding>(w, row, row_end, scratch);
     multiply_panel<typename Encoding::Panel>(scratch, x.tiles, w.cols / kBlockWeights, n_tokens,
-                             [&](std::uint64_t token, std::uint64_t g, Floats sums) {
-                               if (row + g * kLanes < row_end) store(token, row + g * kLanes, sums);
-                             });
+                                             [&](std::uint64_t token, std::uint64_t g, Floats sums) {
+                                               if (row + g * kLanes < row_end)
+                                                 store(token, row + g * kLanes, sums);
+                                             });
   }
 }
 

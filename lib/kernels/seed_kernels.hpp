@@ -6,14 +6,14 @@
 // bases cannot be multiplied with activations first; what can be saved is the making of S.
 //
 // 64 blocks (512 weights) are prepared together: the shift register is linear over GF(2), so the 32 bits that
-// follow a seed are sums of four entries of tables of 16, sixteen shuffles for 64 seeds. A block's 48 bits, its
-// coefficients and its scale then lie in records. Two blocks are sixteen weights: word (c, p mod 2) of register
-// p / 2 is the window of 16 bits that is S[c][p], cut out of two neighbouring words by shifts or products, and
-// the dot of words with the coefficients gives the sum.
+// follow a seed are sums of four entries of tables of 16, sixteen shuffles for 64 seeds. A block's 48 bits,
+// its coefficients and its scale then lie in records. Two blocks are sixteen weights: word (c, p mod 2) of
+// register p / 2 is the window of 16 bits that is S[c][p], cut out of two neighbouring words by shifts or
+// products, and the dot of words with the coefficients gives the sum.
 //
 // With 512 bits that is, for sixteen weights and P = 4: 2 shuffles of the stream and 2 of coefficients, 4
-// shifts, 2 logic, 2 dots, conversion, scale, product and the fma, 17 with the scale's spreading, and 4 of the
-// preparation: about 1.3 instructions a weight. That bounds it, far below the bandwidth of memory.
+// shifts, 2 logic, 2 dots, conversion, scale, product and the fma, 17 with the scale's spreading, and 4 of
+// the preparation: about 1.3 instructions a weight. That bounds it, far below the bandwidth of memory.
 
 #include "encodings/lfsr.hpp"
 #include "kernels/float_rows.hpp"
@@ -41,8 +41,8 @@ constexpr SeedTables make_seed_tables() {
 }
 inline constexpr SeedTables kSeedTables = make_seed_tables();
 
-// Where register kM finds its words in the records of two blocks. Quarters 0 and 1 are columns 0 .. 3 and 4 .. 7
-// of the first block, 2 and 3 of the second; P = 8 has a stream of its own for columns 4 .. 7.
+// Where register kM finds its words in the records of two blocks. Quarters 0 and 1 are columns 0 .. 3 and 4
+// .. 7 of the first block, 2 and 3 of the second; P = 8 has a stream of its own for columns 4 .. 7.
 struct SeedPlaces {
   alignas(64) unsigned char low[64], high[64], coefficients[64];
   alignas(64) std::uint16_t right[32], left[32], factors[32];
@@ -182,7 +182,8 @@ struct SeedRow {
       Bytes second[2], third[2];
       seed_words(first, second, third);
       for (int half = 0; half < 2; ++half) {
-        store_records(first[half], second[half], third[half], third[half], chunk.streams[stream] + 256 * half);
+        store_records(first[half], second[half], third[half], third[half],
+                      chunk.streams[stream] + 256 * half);
         first[half] = third[half];
       }
     }
@@ -233,7 +234,9 @@ struct SeedRow {
 
   // 2^e / 32767 in two steps, of which only the second can leave the normal numbers.
   static float scale_of(std::int32_t e) {
-    const auto clamp = [](std::int32_t x, std::int32_t most) { return x < -most ? -most : x > most ? most : x; };
+    const auto clamp = [](std::int32_t x, std::int32_t most) {
+      return x < -most ? -most : x > most ? most : x;
+    };
     const auto power = [](std::int32_t x) {
       const std::int32_t bits = (x + 127) << 23;
       float value;
@@ -249,12 +252,13 @@ struct SeedRow {
     return bits;
   }
 
-  // The sixteen weights of a pair of blocks, whose records are at `at`. Scales that are not normal could make NaN
-  // of a sum of 0.
+  // The sixteen weights of a pair of blocks, whose records are at `at`. Scales that are not normal could make
+  // NaN of a sum of 0.
   template <bool kNormal>
   static Floats weights(const Chunk& chunk, std::uint64_t pair, std::uint64_t at) {
-    const Bytes stream = kStreams == 1 ? spread(chunk.streams[0] + at)
-                                       : spread_turns(chunk.streams[0] + at, chunk.streams[kStreams - 1] + at);
+    const Bytes stream = kStreams == 1
+                             ? spread(chunk.streams[0] + at)
+                             : spread_turns(chunk.streams[0] + at, chunk.streams[kStreams - 1] + at);
     Bytes coefficients[kStreams];
     for (int i = 0; i < kStreams; ++i) coefficients[i] = spread(chunk.coefficients[i] + at);
     Ints sums = set1(std::int32_t{0});
@@ -262,7 +266,8 @@ struct SeedRow {
     Bytes high = stream;
     const auto add_register = [&]<unsigned kM>() {
       constexpr const SeedPlaces& places = kSeedPlaces<kP, kM>;
-      constexpr bool kAsBefore = kM > 0 && same_bytes(places.low, kSeedPlaces<kP, kM == 0 ? 0 : kM - 1>.low);
+      constexpr bool kAsBefore =
+          kM > 0 && same_bytes(places.low, kSeedPlaces < kP, kM == 0 ? 0 : kM - 1 >.low);
       if constexpr (!kAsBefore) {
         low = shuffle(stream, load_quads(places.low));
         high = shuffle(stream, load_quads(places.high));

@@ -109,8 +109,8 @@ void multiply(ThreadPool& pool, const kernels::Table& table, Activations activat
           table.matmul_q8[kernel](matrix, x.quantized(), n_tokens, from - base, to - base, product.out,
                                   product.out_stride, scratch.of_thread(thread));
         } else {
-          table.matmul_f32[kernel](matrix, x.row(0), x.stride(), n_tokens, from - base, to - base, product.out,
-                                   product.out_stride, scratch.of_thread(thread));
+          table.matmul_f32[kernel](matrix, x.row(0), x.stride(), n_tokens, from - base, to - base,
+                                   product.out, product.out_stride, scratch.of_thread(thread));
         }
       }
       base += view.rows;

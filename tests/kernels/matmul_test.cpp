@@ -213,7 +213,8 @@ TEST_CASE("products of every encoding are those of its values", "[kernels]") {
         for (std::uint64_t r = 0; r < kRows; ++r) {
           c.encoding == Encoding::q8g64 ? decode_row(w.view, r, row) : decode_row_unrounded(w.view, r, row);
           float lanes[16] = {};
-          for (std::uint64_t i = 0; i < kCols; ++i) lanes[i % 16] = std::fma(row[i], x.floats[i], lanes[i % 16]);
+          for (std::uint64_t i = 0; i < kCols; ++i)
+            lanes[i % 16] = std::fma(row[i], x.floats[i], lanes[i % 16]);
           expected[r] = folded(lanes);
         }
         std::vector<float> got = run_f32(table, w, x, 7);
@@ -248,11 +249,13 @@ TEST_CASE("any range of rows gives those of all", "[kernels]") {
         kernels::QuantizedActs acts = x.token(0);
         acts.tiles = tiles.data();
         std::vector<float> q8(n_tokens * kRows), f32(n_tokens * kRows);
-        for (const auto& [begin, end] : {std::pair{0, 7}, std::pair{7, 16}, std::pair{16, 20}, std::pair{20, 48}}) {
-          table.matmul_f32[index](w.matrix(), x.floats.data(), x.stride, n_tokens, begin, end, f32.data(), kRows,
-                                  panel_scratch(kCols));
+        for (const auto& [begin, end] :
+             {std::pair{0, 7}, std::pair{7, 16}, std::pair{16, 20}, std::pair{20, 48}}) {
+          table.matmul_f32[index](w.matrix(), x.floats.data(), x.stride, n_tokens, begin, end, f32.data(),
+                                  kRows, panel_scratch(kCols));
           if (table.matmul_q8[index] == nullptr) continue;
-          table.matmul_q8[index](w.matrix(), acts, n_tokens, begin, end, q8.data(), kRows, panel_scratch(kCols));
+          table.matmul_q8[index](w.matrix(), acts, n_tokens, begin, end, q8.data(), kRows,
+                                 panel_scratch(kCols));
         }
         CHECK(same_bits(f32, run_f32(table, w, x, n_tokens)));
         if (table.matmul_q8[index] != nullptr) CHECK(same_bits(q8, run_q8(table, w, x, n_tokens)));

@@ -67,7 +67,8 @@ TestMatrix::TestMatrix(Random& random, Encoding encoding, ScaleType scale_type, 
 // Affine and seed encodings.
 void TestMatrix::fill_other(Random& random, bool extreme) {
   const bool affine = view.seeds.empty() && view.row_seed_bytes() == 0;
-  biases.resize(1 + (affine ? view.rows * view.row_bias_bytes() : 4 * ((view.rows + kSliceRows - 1) / kSliceRows)));
+  biases.resize(
+      1 + (affine ? view.rows * view.row_bias_bytes() : 4 * ((view.rows + kSliceRows - 1) / kSliceRows)));
   seeds.resize(1 + view.rows * view.row_seed_bytes());
   for (auto* bytes : {&data, &scale_bytes, &biases, &seeds}) {
     for (std::byte& b : *bytes) b = static_cast<std::byte>(random.bits());
@@ -81,10 +82,16 @@ void TestMatrix::fill_other(Random& random, bool extreme) {
     }
   } else {
     view.slice_rows = kSliceRows;
-    constexpr std::int32_t kExtreme[] = {-1014, -130, 127, std::numeric_limits<std::int32_t>::max(), -111, 140,
+    constexpr std::int32_t kExtreme[] = {-1014,
+                                         -130,
+                                         127,
+                                         std::numeric_limits<std::int32_t>::max(),
+                                         -111,
+                                         140,
                                          std::numeric_limits<std::int32_t>::min()};
     for (std::uint64_t i = 0; 4 * i + 1 < biases.size(); ++i) {
-      put(biases.data() + 1 + 4 * i, extreme ? kExtreme[i % 7] : static_cast<std::int32_t>(random.bits() % 16) - 24);
+      put(biases.data() + 1 + 4 * i,
+          extreme ? kExtreme[i % 7] : static_cast<std::int32_t>(random.bits() % 16) - 24);
     }
     if (extreme) {  // sums of 0 beside others, and the seed that stays 0
       for (std::uint64_t i = 1; i < data.size(); ++i) data[i] = i % 16 < 8 ? std::byte{0} : data[i];

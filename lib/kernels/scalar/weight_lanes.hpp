@@ -96,8 +96,7 @@ inline Bytes shuffle(Bytes a, Bytes places) {
 }
 // The low bytes of the words of a's quarter, then of b's; the high ones.
 inline Bytes pack_bytes(Bytes a, Bytes b, std::uint64_t offset) {
-  return map_bytes(
-      [&](auto i) { return (i % 16 < 8 ? a : b).byte[i / 16 * 16 + i % 8 * 2 + offset]; });
+  return map_bytes([&](auto i) { return (i % 16 < 8 ? a : b).byte[i / 16 * 16 + i % 8 * 2 + offset]; });
 }
 inline Bytes pack_low_bytes(Bytes a, Bytes b) { return pack_bytes(a, b, 0); }
 inline Bytes pack_high_bytes(Bytes a, Bytes b) { return pack_bytes(a, b, 1); }
@@ -132,8 +131,8 @@ template <int kAt>
 inline Bytes nibble_of_words(Bytes a) {
   return map_words([&](auto i) { return (((word_of(a, i) >> (4 * kAt)) & 15) ^ 8) - 8; });
 }
-// Of each pair of words the 16 bits after the first `right`, less 32768. right is 1 .. 16 for each word, left is
-// 16 - right, factors 2^left: for targets that shift words and for those that multiply them.
+// Of each pair of words the 16 bits after the first `right`, less 32768. right is 1 .. 16 for each word, left
+// is 16 - right, factors 2^left: for targets that shift words and for those that multiply them.
 inline Bytes windows(Bytes low, Bytes high, Bytes right, Bytes, Bytes) {
   return map_words([&](auto i) {
     const std::uint32_t pair = word_of(low, i) | static_cast<std::uint32_t>(word_of(high, i)) << 16;

@@ -138,12 +138,11 @@ inline void zip(Bytes a, Bytes b, Bytes& first, Bytes& second) {
 // Signed nibble kAt of each word, 0 the lowest.
 template <int kAt>
 inline Bytes nibble_of_words(Bytes a) {
-  return each_half(a, a, [](__m256i x, __m256i) {
-    return _mm256_srai_epi16(_mm256_slli_epi16(x, 12 - 4 * kAt), 12);
-  });
+  return each_half(
+      a, a, [](__m256i x, __m256i) { return _mm256_srai_epi16(_mm256_slli_epi16(x, 12 - 4 * kAt), 12); });
 }
-// Of each pair of words the 16 bits after the first `right`, less 32768. right is 1 .. 16 for each word, left is
-// 16 - right, factors 2^left: for targets that shift words and for those that multiply them.
+// Of each pair of words the 16 bits after the first `right`, less 32768. right is 1 .. 16 for each word, left
+// is 16 - right, factors 2^left: for targets that shift words and for those that multiply them.
 inline Bytes windows(Bytes low, Bytes high, Bytes, Bytes, Bytes factors) {
   const auto cut = [](__m256i l, __m256i h, __m256i f) {
     const __m256i bits = _mm256_or_si256(_mm256_mulhi_epu16(l, f), _mm256_mullo_epi16(h, f));

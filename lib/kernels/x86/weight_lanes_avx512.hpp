@@ -48,12 +48,15 @@ struct NibbleValues {
   Floats load(const unsigned char* p) const { return {_mm512_permutexvar_ps(shift_nibble_pairs(p), values)}; }
 };
 
-inline Bytes flip_signs(Bytes a) { return {_mm512_xor_si512(a.v, _mm512_set1_epi8(static_cast<char>(0x80)))}; }
+inline Bytes flip_signs(Bytes a) {
+  return {_mm512_xor_si512(a.v, _mm512_set1_epi8(static_cast<char>(0x80)))};
+}
 // The even bytes of a, then those of b; the odd ones.
 inline void split_pairs(Bytes a, Bytes b, Bytes& even, Bytes& odd) {
   const auto join = [](__m256i x, __m256i y) { return _mm512_inserti64x4(_mm512_castsi256_si512(x), y, 1); };
   even.v = join(_mm512_cvtepi16_epi8(a.v), _mm512_cvtepi16_epi8(b.v));
-  odd.v = join(_mm512_cvtepi16_epi8(_mm512_srli_epi16(a.v, 8)), _mm512_cvtepi16_epi8(_mm512_srli_epi16(b.v, 8)));
+  odd.v =
+      join(_mm512_cvtepi16_epi8(_mm512_srli_epi16(a.v, 8)), _mm512_cvtepi16_epi8(_mm512_srli_epi16(b.v, 8)));
 }
 // Quads of nibbles, the low one of each byte first: those of bytes 0 and 1 of each quad, of bytes 2 and 3.
 inline void zip_nibbles(Bytes packed, Bytes& first, Bytes& second) {
@@ -105,8 +108,8 @@ template <int kAt>
 inline Bytes nibble_of_words(Bytes a) {
   return {_mm512_srai_epi16(_mm512_slli_epi16(a.v, 12 - 4 * kAt), 12)};
 }
-// Of each pair of words the 16 bits after the first `right`, less 32768. right is 1 .. 16 for each word, left is
-// 16 - right, factors 2^left: for targets that shift words and for those that multiply them.
+// Of each pair of words the 16 bits after the first `right`, less 32768. right is 1 .. 16 for each word, left
+// is 16 - right, factors 2^left: for targets that shift words and for those that multiply them.
 inline Bytes windows(Bytes low, Bytes high, Bytes right, Bytes left, Bytes) {
   constexpr int kOrXor = 0x56;  // (a | b) ^ c
   return {_mm512_ternarylogic_epi32(_mm512_srlv_epi16(low.v, right.v), _mm512_sllv_epi16(high.v, left.v),
