@@ -189,6 +189,7 @@ bool take_imatrix(cli::Tool& tool, const Arguments& arguments, const ml::Model& 
     tool.fail(ml::with_path(fits.error(), arguments.imatrix));
     return false;
   }
+  for (const std::string& note : opened->notes) tool.note(fmt::format("{}: {}", arguments.imatrix, note));
   imatrix = std::move(*opened);
   options.imatrix = &imatrix;
   return true;
