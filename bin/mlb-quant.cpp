@@ -255,6 +255,8 @@ void quantize(cli::Tool& tool, const Arguments& arguments) {
   ml::Imatrix imatrix;
   if (!take_imatrix(tool, arguments, *model, imatrix, options)) return;
   if (ml::file_format(arguments.input) == "gguf") keep_storage(tool.app(), arguments, *model, options);
+  if (options.type == ml::Encoding::q8_0 && !tool.app().get_option("--q4-rule")->empty())
+    tool.note("--q4-rule changes nothing: no matrix becomes Q4_0");
   const auto plan = ml::plan_quantize(*model, options);
   if (!plan) {
     ml::Error error = plan.error();

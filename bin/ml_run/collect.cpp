@@ -147,8 +147,8 @@ void Collection::run() {
     }
   }
   if (done_ == 0 || !save() || done_ < chunks_.count()) return;
-  tool_.note(fmt::format("{}: {} tokens in {} chunks", to_stdout ? "standard output" : options_.imatrix,
-                         collector_->total().tokens, done_));
+  tool_.note(fmt::format("{}: {} tokens in {} chunk{}", to_stdout ? "standard output" : options_.imatrix,
+                         collector_->total().tokens, done_, done_ == 1 ? "" : "s"));
 }
 
 }  // namespace

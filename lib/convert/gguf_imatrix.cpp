@@ -125,7 +125,7 @@ class Reader {
     const GgufValue* type = file_.find(kTypeKey);
     if (!is_gguf_imatrix(file_)) {
       Error error{.status = Status::format,
-                  .message = fmt::format("{} is {}, must be \"{}\"", kTypeKey,
+                  .message = fmt::format("file is no importance matrix: {} is {}, must be \"{}\"", kTypeKey,
                                          type == nullptr ? "missing" : show_gguf_value(*type), kTypeText)};
       if (type != nullptr) error.offset = type->offset;
       return error;

@@ -241,9 +241,12 @@ TEST_CASE("defects of a matrix of llama.cpp", "[imatrix][gguf]") {
       starts(problem(gguf.file()), "1 counts, but sums of 2 matrices (ML_E_SHAPE, tensor " + q + ".counts"));
   gguf = builder(one_layer());
   gguf.entries.clear();
-  CHECK(problem(gguf.file()) == "general.type is missing, must be \"imatrix\" (ML_E_FORMAT)");
+  CHECK(problem(gguf.file()) ==
+        "file is no importance matrix: general.type is missing, must be \"imatrix\" (ML_E_FORMAT)");
   gguf.add("general.type", "model");
-  CHECK(starts(problem(gguf.file()), "general.type is \"model\", must be \"imatrix\" (ML_E_FORMAT, offset "));
+  CHECK(starts(
+      problem(gguf.file()),
+      "file is no importance matrix: general.type is \"model\", must be \"imatrix\" (ML_E_FORMAT, offset "));
 
   const std::string bytes = builder(one_layer()).file();
   for (std::size_t n = 4; n < bytes.size(); n += 7) CHECK_FALSE(problem(bytes.substr(0, n)).empty());
