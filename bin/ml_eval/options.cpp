@@ -1,6 +1,7 @@
 #include "ml_eval/options.hpp"
 
 #include "common/standard_input.hpp"
+#include "ml_eval/texts.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,22 +12,6 @@
 namespace ml_eval {
 
 namespace {
-
-// "\n", "\t" and "\\" are a newline, a tab and a backslash. @return false for another backslash
-bool unescape(std::string& text) {
-  std::string result;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\\') {
-      result += text[i];
-      continue;
-    }
-    const char next = i + 1 < text.size() ? text[++i] : '\0';
-    if (next != 'n' && next != 't' && next != '\\') return false;
-    result += next == 'n' ? '\n' : next == 't' ? '\t' : '\\';
-  }
-  text = std::move(result);
-  return true;
-}
 
 bool read_shard(const std::string& text, std::uint64_t& index, std::uint64_t& n) {
   const char* end = text.data() + text.size();
@@ -105,8 +90,7 @@ std::string finish_options(const CLI::App& app, Options& options) {
   if (!options.shard.empty() && !read_shard(options.shard, options.shard_index, options.n_shards))
     return fmt::format("--shard is '{}', must be K/N with K from 1 to N", options.shard);
   if (!options.shard.empty()) --options.shard_index;
-  if (!unescape(options.split))
-    return fmt::format("--split is '{}': a backslash must be followed by n, t or a backslash", options.split);
+  if (!unescape(options.split)) return fmt::format("--split is '{}': {}", options.split, kEscapes);
   if (options.merge) return merge_problem(app, options);
   if (options.precision && options.save_logits.empty()) return "--bits needs --save-logits";
   if (options.save_logits == "-" || options.save_logits == "/dev/stdout")
