@@ -74,8 +74,8 @@ class ML_API TemporaryFolder {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Removes the unfinished files and the temporary folders of this process. Safe in a signal handler, which is its purpose: the library
-/// installs none. Nothing can be committed after it.
+/// Removes the unfinished files and the temporary folders of this process. Safe in a signal handler, which is
+/// its purpose: the library installs none. Nothing can be committed after it.
 ML_API void remove_temporaries() noexcept;
 
 }  // namespace ml
