@@ -86,6 +86,7 @@ bool take_importance(cli::Tool& tool, const Arguments& arguments, ml::SeedPackOp
   if (!model) return tool.fail(model.error()), false;
   auto importance = ml::column_importance(*imatrix, *model);
   if (!importance) return tool.fail(ml::with_path(importance.error(), arguments.imatrix)), false;
+  for (const std::string& note : imatrix->notes) tool.note(fmt::format("{}: {}", arguments.imatrix, note));
   options.importance = *std::move(importance);
   return true;
 }

@@ -90,7 +90,7 @@ void count_work(const ml::Model& model, ModelFacts& facts) {
       facts.classifier_operations += operations;
     } else if (ml::is_matrix(tensor.role)) {
       facts.layer_operations += operations;
-      facts.quantized = facts.quantized || ml::encoding_info(tensor.view.encoding).quantized;
+      facts.quantized = facts.quantized || ml::encoding_info(tensor.view.encoding).takes_q8();
     }
   }
 }

@@ -124,7 +124,10 @@ std::string TextRun::generate() {
       after_.push_back(fmt::format("stopped: the context of {} positions is full", session_->ctx()));
       break;
     }
-    if (!take_logits(speculation ? speculation->eval(token) : session_->eval({&token, 1}))) break;
+    if (!take_logits(speculation ? speculation->eval(token) : session_->eval({&token, 1}))) {
+      unsound_ = true;
+      break;
+    }
     ++n_steps;
     if (options_.digest) {
       ml::Hasher hasher;
@@ -202,7 +205,7 @@ bool TextRun::open_session_file() {
 }
 
 void TextRun::save_session() {
-  if (!session_file_) return;
+  if (!session_file_ || unsound_) return;
   auto saved = session_->save(*session_file_, pending_);
   if (saved) saved = session_file_->commit();
   if (!saved) tool_.fail(ml::with_path(saved.error(), options_.session));

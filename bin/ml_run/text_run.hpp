@@ -75,6 +75,7 @@ class TextRun {
   std::string saved_;                // the session file's bytes, empty where there is none
   std::uint32_t n_saved_ = 0;        // its tokens
   std::optional<ml::OutputFile> session_file_;
+  bool unsound_ = false;  // a step failed: the session must not go on from here
   std::string prompt_;
   std::vector<std::uint32_t> tokens_;   // to evaluate: what a session left pending, then the prompt
   std::vector<std::uint32_t> pending_;  // said, and not evaluated yet

@@ -12,10 +12,6 @@
 
 namespace mlb_info {
 
-/// Text from a file, fit for a terminal: control characters as \xNN, cut off where it is longer than `most`
-/// bytes.
-std::string printable(std::string_view text, std::size_t most = 200);
-
 /// The shortest decimal that reads back as the same float32.
 std::string float_text(float value);
 /// The same as a JSON number (null where it is not finite).

@@ -28,6 +28,10 @@ struct WeightMatrix {
   std::uint64_t row_bytes;
   std::uint64_t row_scale_bytes;
   bool f16_scales;
+  const unsigned char* biases = nullptr;  ///< affine: BF16 as the scales; seeds: I32, one a slice
+  const unsigned char* seeds = nullptr;
+  std::uint64_t slice_rows = 0;    ///< rows that share an exponent bias; 0: all
+  std::uint64_t group_blocks = 1;  ///< blocks of 32 that share a scale: 1, 2 or 4
 };
 
 /// A batch of fewer tokens than this is multiplied as rows, a larger one as tiles.
@@ -47,9 +51,9 @@ struct QuantizedActs {
 /// Rows that a panel has at most; pieces of work are best multiples of it.
 inline constexpr std::uint64_t kMaxPanelRows = 32;
 
-/// Bytes of scratch for a product with Q8 activations: a panel of quants and float scales.
+/// Bytes of scratch for a product: a panel of quants, float scales and biases, or some rows of floats.
 inline constexpr std::uint64_t panel_bytes(std::uint64_t cols) {
-  return padded_blocks(cols) * kMaxPanelRows * (kBlockWeights + sizeof(float));
+  return padded_blocks(cols) * kMaxPanelRows * (kBlockWeights + 2 * sizeof(float));
 }
 
 /// Tokens that a tile has at most (others have a part of that), and the bytes of one of its blocks.
@@ -69,7 +73,7 @@ using MatmulQ8 = void (*)(const WeightMatrix& w, const QuantizedActs& x, std::ui
 /// The same with float32 activations: token t starts at x + t * x_stride, x_stride = padded_floats(cols).
 using MatmulF32 = void (*)(const WeightMatrix& w, const float* x, std::uint64_t x_stride,
                            std::uint64_t n_tokens, std::uint64_t row_begin, std::uint64_t row_end, float* out,
-                           std::uint64_t out_stride);
+                           std::uint64_t out_stride, unsigned char* scratch);
 
 /// One query head and the positions that it sees, first .. last.
 struct AttentionQuery {
@@ -125,11 +129,11 @@ struct DeltaArgs {
 };
 
 // Index of each table entry; the order of ml::Encoding and ml::KvType (targets.cpp asserts it).
-inline constexpr int kF32 = 0, kF16 = 1, kBf16 = 2, kQ8_0 = 3, kQ4_0 = 4, kEncodings = 5;
+inline constexpr int kF32 = 0, kF16 = 1, kBf16 = 2, kQ8_0 = 3, kQ4_0 = 4, kEncodings = 24;
 inline constexpr int kKvF32 = 0, kKvF16 = 1, kKvQ8 = 2, kKvTypes = 3;
 
 struct Table {
-  MatmulQ8 matmul_q8[kEncodings];  ///< null for encodings that are not quantized
+  MatmulQ8 matmul_q8[kEncodings];  ///< null for encodings that take float activations alone
   MatmulF32 matmul_f32[kEncodings];
 
   /// Quantizes n floats (a multiple of 32) by the Q8_0 rule; writes n quants, n / 32 scales and offsets.

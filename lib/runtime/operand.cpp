@@ -1,6 +1,5 @@
 #include "runtime/operand.hpp"
 
-#include "runtime/expand.hpp"
 #include "util/try.hpp"
 
 #include <algorithm>
@@ -12,20 +11,24 @@ namespace {
 // Multiplications that a thread does in the time it takes to wake another one.
 constexpr std::uint64_t kWorthAThread = 1u << 16;
 
+bool takes_q8(const TensorView& view, Activations activations) {
+  return activations == Activations::q8 && encoding_info(view.encoding).takes_q8();
+}
+
+}  // namespace
+
 kernels::WeightMatrix weight_matrix(const TensorView& view) {
   return {.data = reinterpret_cast<const unsigned char*>(view.data.data()),
           .scales = reinterpret_cast<const unsigned char*>(view.scales.data()),
           .cols = view.cols,
           .row_bytes = view.row_bytes(),
           .row_scale_bytes = view.row_scale_bytes(),
-          .f16_scales = view.scale_type == ScaleType::f16};
+          .f16_scales = view.scale_type == ScaleType::f16,
+          .biases = reinterpret_cast<const unsigned char*>(view.biases.data()),
+          .seeds = reinterpret_cast<const unsigned char*>(view.seeds.data()),
+          .slice_rows = view.slice_rows,
+          .group_blocks = encoding_info(view.encoding).block_weights / kBlock};
 }
-
-bool takes_q8(const TensorView& view, Activations activations) {
-  return activations == Activations::q8 && encoding_info(view.encoding).quantized;
-}
-
-}  // namespace
 
 Result<Operand> Operand::create(std::uint64_t max_tokens, std::uint64_t cols) {
   Operand operand;
@@ -93,16 +96,6 @@ void multiply(ThreadPool& pool, const kernels::Table& table, Activations activat
     }
   }
 
-  const auto multiply_matrix = [&](const kernels::WeightMatrix& matrix, Encoding encoding, bool q8,
-                                   std::uint64_t row_begin, std::uint64_t row_end, float* out,
-                                   std::uint64_t out_stride, unsigned char* panel) {
-    const auto index = static_cast<std::size_t>(encoding);
-    if (q8) {
-      table.matmul_q8[index](matrix, x.quantized(), n_tokens, row_begin, row_end, out, out_stride, panel);
-    } else {
-      table.matmul_f32[index](matrix, x.row(0), x.stride(), n_tokens, row_begin, row_end, out, out_stride);
-    }
-  };
   const auto multiply_rows = [&](unsigned thread, std::uint64_t begin, std::uint64_t end) {
     std::uint64_t base = 0;
     for (const Product& product : products) {
@@ -110,16 +103,14 @@ void multiply(ThreadPool& pool, const kernels::Table& table, Activations activat
       const std::uint64_t from = std::max(begin, base);
       const std::uint64_t to = std::min(end, base + view.rows);
       if (from < to) {
-        if (const Encoding kernel = kernel_encoding(view.encoding); kernel != view.encoding) {
-          for_expanded_rows(view, from - base, to - base,
-                            [&](const kernels::WeightMatrix& rows, std::uint64_t n, std::uint64_t first) {
-                              multiply_matrix(rows, kernel, takes_q8(view, activations), 0, n,
-                                              product.out + first, product.out_stride,
-                                              scratch.of_thread(thread));
-                            });
+        const auto kernel = static_cast<std::size_t>(view.encoding);
+        const kernels::WeightMatrix matrix = weight_matrix(view);
+        if (takes_q8(view, activations)) {
+          table.matmul_q8[kernel](matrix, x.quantized(), n_tokens, from - base, to - base, product.out,
+                                  product.out_stride, scratch.of_thread(thread));
         } else {
-          multiply_matrix(weight_matrix(view), view.encoding, takes_q8(view, activations), from - base,
-                          to - base, product.out, product.out_stride, scratch.of_thread(thread));
+          table.matmul_f32[kernel](matrix, x.row(0), x.stride(), n_tokens, from - base, to - base,
+                                   product.out, product.out_stride, scratch.of_thread(thread));
         }
       }
       base += view.rows;

@@ -58,6 +58,9 @@ class ThreadScratch {
   AlignedBuffer<unsigned char> bytes_;
 };
 
+/// A matrix as kernels take it.
+kernels::WeightMatrix weight_matrix(const TensorView& view);
+
 /// One product: out[token * out_stride + row] for each row of the matrix.
 struct Product {
   const TensorView* weights;
