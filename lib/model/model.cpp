@@ -45,7 +45,7 @@ Result<Model> Model::assemble(ModelDesc desc, std::vector<Tensor> tensors, std::
       return Error{
           .status = Status::format, .message = "tensor is missing", .tensor = tensor_name(role, layer)};
     }
-    const Shape shape = role_shape(model.desc_, role);
+    const Shape shape = role_shape(model.desc_, role, layer);
     if (shape != Shape{tensor->view.rows, tensor->view.cols}) {
       return Error{.status = Status::shape,
                    .message = fmt::format("shape is {} x {}, must be {} x {}", tensor->view.rows,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <initializer_list>
 
@@ -39,9 +40,25 @@ constexpr std::array<std::string_view, kRoles> kNames{
     "post_ffn_norm",
     "final_norm",
     "wcls",
+    "kv_a_x",
+    "k_rope_proj",
+    "q_rope_mix",
+    "q_lat",
+    "v_up",
 };
 
+// In the order of the enum.
+constexpr std::array<std::string_view, 6> kKvNames{"f32", "f16", "q8", "bf16", "fp8", "fp4"};
+
 }  // namespace
+
+std::string_view kv_type_name(KvType type) { return kKvNames[static_cast<std::size_t>(type)]; }
+
+std::optional<KvType> find_kv_type(std::string_view name) {
+  const auto found = std::find(kKvNames.begin(), kKvNames.end(), name);
+  if (found == kKvNames.end()) return {};
+  return static_cast<KvType>(found - kKvNames.begin());
+}
 
 std::string_view role_name(Role role) { return kNames[static_cast<std::size_t>(role)]; }
 
@@ -50,8 +67,9 @@ std::string tensor_name(Role role, std::uint32_t layer) {
                            : fmt::format("layers.{}.{}", layer, role_name(role));
 }
 
-Shape role_shape(const ModelDesc& desc, Role role) {
+Shape role_shape(const ModelDesc& desc, Role role, std::uint32_t layer) {
   const GatedDeltaDesc& linear = desc.linear;
+  const std::uint64_t rank = layer < desc.layers.size() ? desc.layers[layer].rank : 0;
   const auto when = [](bool present, std::uint64_t rows, std::uint64_t cols) {
     return present ? Shape{rows, cols} : Shape{};
   };
@@ -85,6 +103,11 @@ Shape role_shape(const ModelDesc& desc, Role role) {
     case Role::a_log: return {1, linear.v_heads};
     case Role::lnorm: return {1, linear.v_dim};
     case Role::lout: return {desc.dim, linear.n_values()};
+    case Role::kv_a_x: return when(rank != 0, rank, desc.dim);
+    case Role::k_rope_proj: return when(rank != 0, desc.head_dim, desc.dim);
+    case Role::q_rope_mix: return when(rank != 0, desc.q_dim(), desc.head_dim);
+    case Role::q_lat: return when(rank != 0, desc.n_heads * rank, desc.head_dim);
+    case Role::v_up: return when(rank != 0, desc.q_dim(), rank);
   }
   return {};
 }
@@ -106,6 +129,13 @@ std::vector<Role> layer_roles(const ModelDesc& desc, const LayerDesc& layer) {
       add({Role::lqkv, Role::lz, Role::lb, Role::la, Role::lconv, Role::dt_bias, Role::a_log, Role::lnorm,
            Role::lout});
       break;
+    case LayerKind::latent_attention:
+      add({Role::wq, Role::wo});
+      if (desc.attn_gate) add({Role::wg});
+      if (desc.qkv_bias) add({Role::bq});
+      if (desc.qk_norm) add({Role::q_norm});
+      add({Role::kv_a_x, Role::k_rope_proj, Role::q_rope_mix, Role::q_lat, Role::v_up});
+      break;
   }
   add({Role::ffn_norm, Role::w1, Role::w2, Role::w3});
   if (desc.post_norms) add({Role::post_attn_norm, Role::post_ffn_norm});
@@ -125,6 +155,11 @@ bool is_matrix(Role role) {
     case Role::lb:
     case Role::la:
     case Role::lout:
+    case Role::kv_a_x:
+    case Role::k_rope_proj:
+    case Role::q_rope_mix:
+    case Role::q_lat:
+    case Role::v_up:
     case Role::w1:
     case Role::w2:
     case Role::w3:
@@ -145,6 +180,10 @@ bool is_matrix(Role role) {
     case Role::final_norm: return false;
   }
   return false;
+}
+
+bool is_head_map(Role role) {
+  return role == Role::q_rope_mix || role == Role::q_lat || role == Role::v_up;
 }
 
 }  // namespace ml

@@ -74,6 +74,38 @@ Result<void> find_sources(const SeedPackOptions& options, PackPlan& plan) {
   return {};
 }
 
+// Latent attention stands where its layer's keys stood; keys and values go.
+Result<void> replace_by_latent(const LatentConversion& conversion, PackPlan& plan) {
+  const SafetensorsDtype* bf16 = find_safetensors_dtype("BF16");
+  std::vector<CheckpointTensor> kept;
+  std::size_t n_found = 0;
+  auto next = conversion.tensors.begin();
+  for (CheckpointTensor& source : plan.sources) {
+    const auto found = std::find(conversion.dropped.begin(), conversion.dropped.end(), source.name);
+    if (found == conversion.dropped.end()) {
+      kept.push_back(std::move(source));
+      continue;
+    }
+    if (n_found++ % 2 != 0) continue;
+    for (std::uint32_t layer = next->layer; next != conversion.tensors.end() && next->layer == layer; ++next) {
+      plan.made.push_back({.name = next->name, .dtype = bf16, .shape = next->shape, .data = next->bf16});
+      plan.made_entries.push_back({&plan.made.back(), source.entry->path});
+      std::uint64_t rows = 1;
+      for (std::size_t i = 0; i + 1 < next->shape.size(); ++i) rows *= next->shape[i];
+      kept.push_back(
+          {.name = next->name,
+           .shape = next->shape,
+           .dtype = bf16->name,
+           .view = TensorView{.encoding = Encoding::bf16, .rows = rows, .cols = next->shape.back(), .data = next->bf16},
+           .entry = &plan.made_entries.back()});
+    }
+  }
+  if (n_found != conversion.dropped.size() || next != conversion.tensors.end())
+    return Error{.status = Status::arg, .message = "the conversion is of another model"};
+  plan.sources = std::move(kept);
+  return {};
+}
+
 class Chooser {
  public:
   explicit Chooser(const SeedPackOptions& options) : options_(options), used_(options.rules.size()) {}
@@ -158,6 +190,10 @@ Result<std::string> make_config(const std::string& path, const SeedPackOptions& 
     return Error{.status = Status::format, .message = "is no JSON object", .path = path};
   nlohmann::ordered_json config = nlohmann::ordered_json::parse(text);
   for (const char* key : {"auto_map", "quantization", "model_file"}) config.erase(key);
+  if (options.latent != nullptr) {
+    config["mla_ranks"] = options.latent->ranks;
+    config["mla_rope_dim"] = 128;
+  }
   if (std::any_of(tensors.begin(), tensors.end(), is_affine)) {
     nlohmann::ordered_json quantization{{"group_size", 64}, {"bits", 8}, {"mode", "affine"}};
     for (const LayoutTensor& tensor : tensors) {
@@ -262,6 +298,11 @@ Result<PackPlan> make_pack_plan(const std::string& input, const std::string& out
   PackPlan plan;
   ML_CHECK(open_input(input, plan));
   ML_CHECK(find_sources(options, plan));
+  if (options.latent != nullptr) {
+    if (!plan.folder)
+      return Error{.status = Status::arg, .message = "only a folder has a model to convert", .path = input};
+    ML_CHECK(replace_by_latent(*options.latent, plan));
+  }
   Chooser chooser(options);
   for (const CheckpointTensor& source : plan.sources) {
     PackedTensor row{.source_encoding = std::string(source.dtype), .shape = source.shape};

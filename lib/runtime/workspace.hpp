@@ -16,6 +16,9 @@
 
 namespace ml {
 
+/// Is shown what the attention of each layer reads: rows of tokens [0, n_tokens), which come in order.
+using InputWatcher = std::function<void(std::uint32_t layer, const Operand& x, std::uint64_t n_tokens)>;
+
 /// What all layers of a session share: kernels, threads, and the residual stream of the batch under way.
 class Workspace {
  public:
@@ -35,9 +38,10 @@ class Workspace {
   void multiply(Operand& x, std::uint64_t n_tokens, std::span<const Product> products) {
     ml::multiply(pool, table, activations, scratch, x, n_tokens, products);
   }
-  /// Shows the inputs of a matrix, before it is multiplied, to who collects an importance matrix.
+  /// Shows the inputs of a matrix, before it is multiplied, to who collects statistics of them.
   void observe(std::uint32_t layer, ImatrixInput input_of, const Operand& x, std::uint64_t n_tokens) {
     if (sums != nullptr) sums->add(pool, layer, input_of, x, n_tokens);
+    if (watcher && input_of == ImatrixInput::qkv) watcher(layer, x, n_tokens);
   }
   /// hidden += delta, normalized before where post_norm is not empty.
   void add_delta(std::span<const float> post_norm, std::uint64_t n_tokens);
@@ -46,6 +50,7 @@ class Workspace {
   float* delta() { return delta_.data(); }
   ThreadScratch scratch;
   ImatrixCollector::Impl* sums = nullptr;  ///< null: nobody collects
+  InputWatcher watcher;                    ///< empty: nobody looks
   Operand input;                           ///< [batch][dim]: the normalized stream, what a layer multiplies
 
   std::uint64_t n_bytes() const {

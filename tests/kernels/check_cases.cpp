@@ -133,6 +133,7 @@ struct Attend : CheckCase {
                         .values = values.data(),
                         .capacity = kCapacity,
                         .head_dim = head_dim,
+                        .value_dim = head_dim,
                         .scale = 0.125f,
                         .softcap = 0,
                         .scratch = scratch.data()});

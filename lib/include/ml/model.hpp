@@ -3,8 +3,10 @@
 #include <ml/encoding.hpp>
 #include <ml/status.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,7 +18,16 @@ enum class RopeType : std::uint8_t { plain, llama3, linear, yarn };
 /// Which dimensions of a head rotate together: (2i, 2i + 1), or (i, i + rot_dim / 2).
 enum class RopeLayout : std::uint8_t { interleaved, rotate_half };
 enum class Activation : std::uint8_t { silu, gelu_tanh };
-enum class LayerKind : std::uint8_t { attention, gated_delta };
+/// latent_attention: heads share one latent vector a position (nanoseedlm(5), LATENT ATTENTION).
+enum class LayerKind : std::uint8_t { attention, gated_delta, latent_attention };
+
+/// How a cache keeps what attention reads again. bf16, fp8 and fp4 are the formats of latent attention;
+/// layers of ordinary attention keep bf16 where the type is fp8 or fp4.
+enum class KvType : std::uint8_t { f32, f16, q8, bf16, fp8, fp4 };
+
+/// @return "f16": as options and reports spell it
+ML_API std::string_view kv_type_name(KvType type);
+ML_API std::optional<KvType> find_kv_type(std::string_view name);
 
 /// Rotary position embedding (mlb(5), RoPE). Fields that a type does not use are 0.
 struct RopeDesc {
@@ -49,6 +60,13 @@ struct LayerDesc {
   bool windowed = false;    ///< attends to the last ModelDesc::sliding_window positions only
   bool local_rope = false;  ///< rotates with RopeDesc::local_theta, unscaled
   bool no_rope = false;     ///< leaves queries and keys unrotated
+  std::uint32_t rank = 0;   ///< elements of the latent vector; 0 for other kinds
+};
+
+/// What a model with latent attention says of its use; unset or 0 where it says nothing.
+struct LatentDesc {
+  std::optional<KvType> kv = {};
+  std::uint32_t max_context = 0;  ///< ModelDesc::max_seq is not above it
 };
 
 /// The meaning of a model, whatever file it came from. All values are resolved: no "0 means default",
@@ -75,14 +93,19 @@ struct ModelDesc {
   float attn_softcap = 0;   ///< 0: none
   float final_softcap = 0;  ///< 0: none
   GatedDeltaDesc linear = {};
+  LatentDesc latent = {};
   std::vector<LayerDesc> layers = {};
 
   std::uint32_t n_layers() const { return static_cast<std::uint32_t>(layers.size()); }
   std::uint32_t q_dim() const { return n_heads * head_dim; }
   std::uint32_t kv_dim() const { return n_kv_heads * head_dim; }
+  bool has_latent() const {
+    return std::any_of(layers.begin(), layers.end(),
+                       [](const LayerDesc& layer) { return layer.kind == LayerKind::latent_attention; });
+  }
 };
 
-/// What a tensor is for. The names are those of mlb(5), BODY.
+/// What a tensor is for. The names are those of mlb(5), BODY, and nanoseedlm(5), LATENT ATTENTION.
 enum class Role : std::uint8_t {
   tok_emb,
   attn_norm,
@@ -113,8 +136,15 @@ enum class Role : std::uint8_t {
   post_ffn_norm,
   final_norm,
   wcls,
+  // No .mlb and no .mog holds those from here on.
+  kv_a_x,
+  k_rope_proj,
+  q_rope_mix,
+  q_lat,
+  v_up,
 };
-inline constexpr std::size_t kRoles = static_cast<std::size_t>(Role::wcls) + 1;
+inline constexpr std::size_t kMlbRoles = static_cast<std::size_t>(Role::wcls) + 1;
+inline constexpr std::size_t kRoles = static_cast<std::size_t>(Role::v_up) + 1;
 
 /// @return "wq", "attn_norm", ...
 ML_API std::string_view role_name(Role role);
@@ -134,20 +164,25 @@ struct Tensor {
 /// @return "layers.3.wq", "tok_emb": the name of a role in formats that store none
 ML_API std::string tensor_name(Role role, std::uint32_t layer);
 
-/// Shape that `desc` gives a tensor: {rows, cols}; vectors have one row. {0, 0} when the model has no such
-/// tensor.
+/// Shape that `desc` gives a tensor: {rows, cols}; vectors have one row, maps of heads stand one below the
+/// other. {0, 0} when the model has no such tensor.
 struct Shape {
   std::uint64_t rows = 0;
   std::uint64_t cols = 0;
   friend bool operator==(const Shape&, const Shape&) = default;
 };
-ML_API Shape role_shape(const ModelDesc& desc, Role role);
+///
+/// @param layer  counts for the roles of latent attention only
+ML_API Shape role_shape(const ModelDesc& desc, Role role, std::uint32_t layer = kNoLayer);
 
 /// @return the roles of one layer of that kind, in the order of mlb(5), BODY
 ML_API std::vector<Role> layer_roles(const ModelDesc& desc, const LayerDesc& layer);
 
 /// True for weight matrices (which may be quantized), false for vectors and lconv (always float32 in .mlb).
 ML_API bool is_matrix(Role role);
+
+/// True for a matrix of each head (q_rope_mix, q_lat, v_up): its products take float32 activations always.
+ML_API bool is_head_map(Role role);
 
 struct OpenOptions {
   /// Skips the pass over all Q8_0 quants (no byte may be -128). Only for files that were checked before.
