@@ -61,6 +61,7 @@ Result<Attention> Attention::create(const Model& model, const SessionOptions& op
   if (desc.attn_gate) {
     ML_TRY(attention.gates_, AlignedBuffer<float>::allocate(batch * desc.q_dim()));
   }
+  ML_TRY(attention.value_mixture_, ValueMixture::create(model, options));
   ML_TRY(attention.attended_, Operand::create(batch, desc.q_dim()));
   return attention;
 }
@@ -76,13 +77,15 @@ void Attention::prepare(Workspace& workspace, const Batch& batch) {
   }
 }
 
-void Attention::project(Workspace& workspace, const Layer& layer, std::uint64_t n_tokens) {
+void Attention::project(Workspace& workspace, std::uint32_t layer_index, const Batch& batch) {
+  const Layer& layer = layers_[layer_index];
   const std::uint64_t row = row_floats();
-  std::vector<Product> products{{layer.wq, qkv_.data(), row},
-                                {layer.wk, qkv_.data() + desc_->q_dim(), row},
-                                {layer.wv, qkv_.data() + desc_->q_dim() + desc_->kv_dim(), row}};
+  float* values = qkv_.data() + desc_->q_dim() + desc_->kv_dim();
+  std::vector<Product> products{{layer.wq, qkv_.data(), row}, {layer.wk, qkv_.data() + desc_->q_dim(), row}};
+  if (layer.wv != nullptr) products.push_back({layer.wv, values, row});
   if (layer.wg != nullptr) products.push_back({layer.wg, gates_.data(), desc_->q_dim()});
-  workspace.multiply(workspace.input, n_tokens, products);
+  workspace.multiply(workspace.input, batch.n_tokens(), products);
+  if (desc_->layers[layer_index].sparse) value_mixture_.run(workspace, layer_index, batch, values, row);
 }
 
 // Biases, norms and rotation of one token's queries and keys; its key and value go to the cache.
@@ -192,14 +195,14 @@ void Attention::attend(Workspace& workspace, std::uint32_t layer_index, const Ba
 
 void Attention::run(Workspace& workspace, std::uint32_t layer_index, const Batch& batch) {
   const Layer& layer = layers_[layer_index];
-  project(workspace, layer, batch.n_tokens());
+  project(workspace, layer_index, batch);
   workspace.for_tokens(batch.n_tokens(),
                        [&](std::uint64_t token) { place_token(workspace, layer_index, batch, token); });
   attend(workspace, layer_index, batch);
   if (layer.wg != nullptr) {
+    const auto gate = workspace.gate_kernel(desc_->gate_function);
     workspace.for_tokens(batch.n_tokens(), [&](std::uint64_t token) {
-      workspace.table.sigmoid_mul(attended_.row(token), gates_.data() + token * desc_->q_dim(),
-                                  desc_->q_dim());
+      gate(attended_.row(token), gates_.data() + token * desc_->q_dim(), desc_->q_dim());
     });
   }
   workspace.observe(layer_index, ImatrixInput::o, attended_, batch.n_tokens());
@@ -208,7 +211,8 @@ void Attention::run(Workspace& workspace, std::uint32_t layer_index, const Batch
 }
 
 std::uint64_t Attention::scratch_bytes() const {
-  std::uint64_t sum = qkv_.n_bytes() + queries_.n_bytes() + gates_.n_bytes() + attended_.n_bytes();
+  std::uint64_t sum = qkv_.n_bytes() + queries_.n_bytes() + gates_.n_bytes() + attended_.n_bytes() +
+                      value_mixture_.scratch_bytes();
   for (const Angles& angles : angles_) sum += angles.values.n_bytes();
   return sum;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/sequence.hpp"
+#include "runtime/value_mixture.hpp"
 #include "runtime/workspace.hpp"
 
 namespace ml {
@@ -36,7 +37,7 @@ class Attention {
     AlignedBuffer<float> values;  // [batch][2][pairs]: cosines, sines
   };
 
-  void project(Workspace& workspace, const Layer& layer, std::uint64_t n_tokens);
+  void project(Workspace& workspace, std::uint32_t layer, const Batch& batch);
   void place_token(Workspace& workspace, std::uint32_t layer, const Batch& batch, std::uint64_t token);
   void attend(Workspace& workspace, std::uint32_t layer, const Batch& batch);
   std::uint64_t row_floats() const { return desc_->q_dim() + 2ull * desc_->kv_dim(); }
@@ -49,6 +50,7 @@ class Attention {
   AlignedBuffer<float> queries_;  // [batch][n_heads][padded head_dim], rotated
   AlignedBuffer<float> gates_;    // [batch][q_dim]
   Operand attended_;              // [batch][q_dim]
+  ValueMixture value_mixture_;    // of sparse layers
 };
 
 }  // namespace ml

@@ -3,6 +3,7 @@
 #include <ml/session.hpp>
 
 #include "runtime/attention.hpp"
+#include "runtime/expert_mixture.hpp"
 #include "runtime/feed_forward.hpp"
 #include "runtime/gated_delta.hpp"
 #include "runtime/sequence.hpp"
@@ -58,6 +59,7 @@ class Engine {
   Attention attention_;
   GatedDelta gated_delta_;
   FeedForward feed_forward_;
+  ExpertMixture expert_mixture_;
   AlignedBuffer<float> logits_;  // [kLogitsRows][vocab]
 };
 

@@ -180,6 +180,7 @@ std::vector<std::pair<std::string, Vector::Job>> vector_jobs() {
       {"silu_mul", [](const Table& t, F x, C y, N n, F) { t.silu_mul(x, y, n); }},
       {"gelu_mul", [](const Table& t, F x, C y, N n, F) { t.gelu_mul(x, y, n); }},
       {"sigmoid_mul", [](const Table& t, F x, C y, N n, F) { t.sigmoid_mul(x, y, n); }},
+      {"softplus_mul", [](const Table& t, F x, C y, N n, F) { t.softplus_mul(x, y, n); }},
       {"softcap", [](const Table& t, F x, C, N n, F) { t.softcap(x, n, 30.0f); }},
       {"exp", [](const Table& t, F x, C, N n, F out) { t.exp(x, n, out); }},
       {"to_f16",
