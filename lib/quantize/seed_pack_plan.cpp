@@ -1,5 +1,6 @@
 #include "quantize/seed_pack_plan.hpp"
 
+#include "quantize/stack_experts.hpp"
 #include "util/bytes.hpp"
 #include "util/glob.hpp"
 #include "util/json.hpp"
@@ -65,7 +66,7 @@ Result<void> find_sources(const SeedPackOptions& options, PackPlan& plan) {
             [](const CheckpointTensor& a, const CheckpointTensor& b) { return a.entry < b.entry; });
   for (CheckpointTensor& tensor : tensors) {
     if (!tensor.orphan) {
-      plan.sources.push_back(std::move(tensor));
+      plan.sources.push_back({.tensor = std::move(tensor)});
       continue;
     }
     if (options.strict) return orphan_warning(tensor);
@@ -262,16 +263,19 @@ Result<PackPlan> make_pack_plan(const std::string& input, const std::string& out
   PackPlan plan;
   ML_CHECK(open_input(input, plan));
   ML_CHECK(find_sources(options, plan));
+  if (plan.folder) ML_CHECK(stack_experts(input, plan.sources));
   Chooser chooser(options);
-  for (const CheckpointTensor& source : plan.sources) {
+  for (const PackSource& pack_source : plan.sources) {
+    const CheckpointTensor& source = pack_source.tensor;
     PackedTensor row{.source_encoding = std::string(source.dtype), .shape = source.shape};
     LayoutTensor tensor = chooser.choose(source, row);
     row.name = tensor.name;
     row.encoding = tensor.dtype == "BF16" ? "bf16"
                    : tensor.dtype.empty() ? std::string(encoding_info(tensor.encoding).name)
                                           : tensor.dtype;
-    row.copied =
-        tensor.dtype.empty() ? source.view->encoding == tensor.encoding : tensor.dtype == source.dtype;
+    row.copied = tensor.dtype.empty()
+                     ? source.view->encoding == tensor.encoding && pack_source.experts.empty()
+                     : tensor.dtype == source.dtype;
     if (source.view) row.n_weights = source.view->n_weights();
     plan.report.n_weights += row.n_weights;
     plan.tensors.push_back(std::move(tensor));
