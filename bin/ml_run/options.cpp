@@ -72,7 +72,7 @@ void declare_run_options(Tool& tool, RunOptions& options) {
   app.add_option("--acts", options.activations, "What quantized matrices are multiplied with")
       ->transform(CLI::CheckedTransformer(std::map<std::string, ml::Activations>{
           {"q8", ml::Activations::q8}, {"f32", ml::Activations::f32}}));
-  app.add_option("--kv", options.kv, "KV cache; default: the model's, else f16 (bf16 with latent attention), with --acts f32 f32")
+  app.add_option("--kv", options.kv, "KV cache; default: the model's own, else f16 (with latent attention bf16), with --acts f32 f32")
       ->transform(CLI::CheckedTransformer(std::map<std::string, ml::KvType>{{"bf16", ml::KvType::bf16},
                                                                             {"f16", ml::KvType::f16},
                                                                             {"f32", ml::KvType::f32},
@@ -104,6 +104,9 @@ void declare_run_options(Tool& tool, RunOptions& options) {
   app.add_flag("--echo", options.echo, "Print the prompt first");
   app.add_option("--logits", options.logits,
                  "Write the logits of every prompt position to this file (float32)")
+      ->type_name("FILE");
+  app.add_option("--routes", options.routes,
+                 "Write the experts that routers choose for each token to this file, as JSON lines")
       ->type_name("FILE");
   app.add_flag("--digest", options.digest, "Print XXH3-128 of the prompt's and each step's logits on stderr");
   app.add_flag("--stats", options.stats, "Print speeds and memory on stderr");
@@ -157,6 +160,10 @@ std::string usage_problem(const RunOptions& options) {
     return "--imatrix excludes --jsonl, --chat, --session, --logits, --digest, --stats, --ctx, --lookup and "
            "--draft";
   }
+  if (!options.routes.empty() && (options.jsonl || options.chat || !options.imatrix.empty() ||
+                                  options.lookup != 0 || !options.draft.empty())) {
+    return "--routes excludes --jsonl, --chat, --imatrix, --lookup and --draft";
+  }
   if (options.resume && options.imatrix == "-")
     return "--resume needs a file to go on from, not standard output";
   if (options.n_draft != 0 && options.draft.empty()) return "--n-draft needs --draft";
@@ -178,6 +185,12 @@ std::string usage_problem(const RunOptions& options) {
   if (options.logits == "-" && options.n > 0) {
     return "--logits - needs -n 0, since text goes to standard output too";
   }
+  if (options.routes == "-" && (options.n > 0 || options.logits == "-"))
+    return "--routes - needs -n 0 and no --logits -, since both go to standard output too";
+  if (!options.routes.empty() && options.routes != "-" &&
+      ((!options.logits.empty() && same_path(options.routes, options.logits)) ||
+       (!options.session.empty() && same_path(options.routes, options.session))))
+    return "--routes and --logits or --session are the same file";
   if (options.session == "-" || options.session == "/dev/stdout")
     return "--session needs a file: it is read back, and the answer goes to standard output";
   if (!options.session.empty() && !options.logits.empty() && same_path(options.session, options.logits))

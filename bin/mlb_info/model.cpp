@@ -39,6 +39,18 @@ std::string latent_attention(const ml::ModelDesc& desc) {
                      least == most ? std::to_string(most) : fmt::format("{} to {}", least, most));
 }
 
+std::size_t n_sparse(const ml::ModelDesc& desc) {
+  return count_layers(desc, [](const ml::LayerDesc& layer) { return layer.sparse; });
+}
+
+std::string_view gate_name(ml::GateFunction function) {
+  switch (function) {
+    case ml::GateFunction::sigmoid: return "sigmoid";
+    case ml::GateFunction::softplus: return "softplus";
+  }
+  return "";
+}
+
 std::string_view rope_type_name(ml::RopeType type) {
   switch (type) {
     case ml::RopeType::plain: return "plain";
@@ -93,7 +105,12 @@ std::string architecture(const ml::ModelDesc& desc) {
   if (desc.qkv_bias) parts.push_back("q, k, v biases");
   if (desc.qk_norm) parts.push_back("q, k norms");
   if (desc.post_norms) parts.push_back("post norms");
-  if (desc.attn_gate) parts.push_back("attention gate");
+  if (n_sparse(desc) != 0) parts.push_back("mixtures of experts " + share(n_sparse(desc), desc));
+  if (desc.attn_gate) {
+    const bool usual = desc.gate_function == ml::GateFunction::sigmoid;
+    parts.push_back(usual ? "attention gate"
+                          : fmt::format("attention gate ({})", gate_name(desc.gate_function)));
+  }
   if (desc.embed_scale != 0) parts.push_back("embedding x " + float_text(desc.embed_scale));
   if (desc.attn_scale != 0) parts.push_back("scores x " + float_text(desc.attn_scale));
   if (desc.attn_softcap != 0) parts.push_back("scores capped at " + float_text(desc.attn_softcap));
@@ -114,6 +131,12 @@ std::string dimensions(const ml::ModelDesc& desc) {
 std::string linear_attention(const ml::GatedDeltaDesc& linear) {
   return fmt::format("{} key heads of {}, {} value heads of {}, convolution of {}", linear.k_heads,
                      linear.k_dim, linear.v_heads, linear.v_dim, linear.conv);
+}
+
+std::string experts(const ml::MixtureDesc& mixture) {
+  return fmt::format("{} of {} a token and a shared one, of {}; {} of {} for values; weights sum up to {}",
+                     mixture.n_chosen, mixture.n_experts, mixture.expert_dim, mixture.n_chosen_values,
+                     mixture.n_value_experts, float_text(mixture.factor));
 }
 
 std::string rope(const ml::ModelDesc& desc) {
@@ -167,8 +190,11 @@ std::vector<std::pair<std::string, std::string>> model_lines(const ml::ModelDesc
   std::vector<std::pair<std::string, std::string>> lines{{"architecture", architecture(desc)},
                                                          {"dimensions", dimensions(desc)}};
   if (n_linear(desc) != 0) lines.emplace_back("delta rule", linear_attention(desc.linear));
+  if (n_sparse(desc) != 0) lines.emplace_back("experts", experts(desc.mixture));
   lines.emplace_back("RoPE", rope(desc));
-  lines.emplace_back("norms", "RMS, epsilon " + float_text(desc.norm_eps));
+  lines.emplace_back("norms",
+                     "RMS, epsilon " + float_text(desc.norm_eps) +
+                         (desc.norm_groups == 1 ? "" : fmt::format(", {} groups", desc.norm_groups)));
   lines.emplace_back("classifier",
                      desc.shared_classifier ? "the embedding (tied)" : "its own matrix (untied)");
   return lines;
@@ -185,6 +211,7 @@ ordered_json model_json(const ml::ModelDesc& desc) {
                        {"vocab", desc.vocab},
                        {"max_seq", desc.max_seq},
                        {"norm_eps", float_json(desc.norm_eps)},
+                       {"norm_groups", desc.norm_groups},
                        {"shared_classifier", desc.shared_classifier},
                        {"activation", activation_name(desc.activation)},
                        {"sliding_window", desc.sliding_window},
@@ -192,6 +219,7 @@ ordered_json model_json(const ml::ModelDesc& desc) {
                        {"qk_norm", desc.qk_norm},
                        {"post_norms", desc.post_norms},
                        {"attn_gate", desc.attn_gate},
+                       {"gate_function", desc.attn_gate ? gate_name(desc.gate_function) : ""},
                        {"embed_scale", float_json(desc.embed_scale)},
                        {"attn_scale", float_json(desc.attn_scale)},
                        {"attn_softcap", float_json(desc.attn_softcap)},
@@ -221,6 +249,15 @@ ordered_json model_json(const ml::ModelDesc& desc) {
                       {"kv", ml::kv_type_name(usual_kv(desc))},
                       {"max_context", desc.latent.max_context}};
   }
+  if (n_sparse(desc) != 0) {
+    const ml::MixtureDesc& mixture = desc.mixture;
+    json["mixture"] = {{"n_experts", mixture.n_experts},
+                       {"n_chosen", mixture.n_chosen},
+                       {"expert_dim", mixture.expert_dim},
+                       {"n_value_experts", mixture.n_value_experts},
+                       {"n_chosen_values", mixture.n_chosen_values},
+                       {"factor", float_json(mixture.factor)}};
+  }
   ordered_json layers = ordered_json::array();
   for (const ml::LayerDesc& layer : desc.layers) {
     std::vector<std::string> flags;
@@ -229,6 +266,7 @@ ordered_json model_json(const ml::ModelDesc& desc) {
     if (layer.windowed) flags.push_back("window");
     if (layer.local_rope) flags.push_back("local_rope");
     if (layer.no_rope) flags.push_back("no_rope");
+    if (layer.sparse) flags.push_back("sparse");
     layers.push_back(flags);
   }
   json["layers"] = std::move(layers);

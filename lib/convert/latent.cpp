@@ -80,6 +80,7 @@ Result<void> read_latent(const Config& config, ModelDesc& desc) {
 std::string_view latent_tensor_name(Role role) {
   switch (role) {
     case Role::kv_a_x: return "self_attn.mla.kv_a_x";
+    case Role::kv_a_v: return "self_attn.mla.kv_a_v";
     case Role::k_rope_proj: return "self_attn.mla.k_rope_proj";
     case Role::q_rope_mix: return "self_attn.mla.q_rope_mix";
     case Role::q_lat: return "self_attn.mla.q_lat";

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <charconv>
 #include <memory>
 #include <unordered_set>
@@ -17,6 +18,7 @@ namespace ml {
 namespace {
 
 constexpr std::string_view kEmbedding = "embed_tokens.weight";
+constexpr std::string_view kExperts = "experts.";
 
 // What stands before "embed_tokens.weight": "model." in text models, more in wrappers.
 Result<std::string> find_root(const CheckpointTensors& checkpoint) {
@@ -44,33 +46,34 @@ std::string shape_text(const std::vector<std::uint64_t>& shape) {
 
 constexpr std::string_view kWeight = ".weight";
 
-std::vector<std::uint64_t> checkpoint_shape(const ModelDesc& desc, Role role, std::uint64_t rows,
-                                            std::uint64_t cols) {
+using Shape64 = std::vector<std::uint64_t>;
+
+// Dimensions of 1 in front say nothing: writers differ in them.
+std::span<const std::uint64_t> without_ones(const Shape64& shape) {
+  const auto first = std::find_if(shape.begin(), shape.end(), [](std::uint64_t dim) { return dim != 1; });
+  return {first, shape.end()};
+}
+
+bool same_shape(const Shape64& a, const Shape64& b) {
+  return a == b || std::ranges::equal(without_ones(a), without_ones(b));
+}
+
+Shape64 checkpoint_shape(const ModelDesc& desc, Role role, std::uint64_t rows, std::uint64_t cols) {
   if (role == Role::lconv) return {rows, 1, cols};
   if (is_head_map(role)) return {desc.n_heads, rows / desc.n_heads, cols};
   if (is_matrix(role)) return {rows, cols};
   return {cols};
 }
 
-// A single slice may be left out.
-bool has_shape(const CheckpointTensor& tensor, std::span<const std::uint64_t> wanted) {
-  const auto is = [&](std::span<const std::uint64_t> shape) {
-    return std::equal(tensor.shape.begin(), tensor.shape.end(), shape.begin(), shape.end());
-  };
-  return is(wanted) || (wanted.size() == 3 && wanted[0] == 1 && is(wanted.subspan(1)));
-}
-
 // The checkpoint's whole tensor as rows.
-Result<TensorView> whole_view(const ModelDesc& desc, const CheckpointTensor& tensor, Role role,
-                              std::uint64_t rows, std::uint64_t cols) {
+Result<TensorView> whole_view(const CheckpointTensor& tensor, const Shape64& wanted) {
   const auto refuse = [&](Status status, std::string message) {
     return Error{.status = status,
                  .message = std::move(message),
                  .path = *tensor.entry->path,
                  .tensor = show_name(tensor.name)};
   };
-  const std::vector<std::uint64_t> wanted = checkpoint_shape(desc, role, rows, cols);
-  if (!has_shape(tensor, wanted)) {
+  if (!same_shape(tensor.shape, wanted)) {
     return refuse(Status::shape, fmt::format("shape is {}, the config implies {}", shape_text(tensor.shape),
                                              shape_text(wanted)));
   }
@@ -78,10 +81,7 @@ Result<TensorView> whole_view(const ModelDesc& desc, const CheckpointTensor& ten
     return refuse(Status::unsupported,
                   fmt::format("dtype is {}, weights must be F32, F16 or BF16", tensor.dtype));
   }
-  TensorView view = *tensor.view;
-  view.rows = rows;
-  view.cols = cols;
-  return view;
+  return *tensor.view;
 }
 
 // Rows first, first + 1, ... of each group of 2 * n rows, n a group, one after the other.
@@ -155,7 +155,36 @@ class Mapper {
     return checkpoint_.find(beside) != nullptr ? beside : top;
   }
 
+  // Stacked in one tensor, or a tensor each.
+  Result<void> take_experts(Role role, std::uint32_t layer) {
+    const std::string name = name_of(role, layer);
+    const std::uint32_t n = role_count(desc_, role);
+    const Shape shape = role_shape(desc_, role);
+    const auto add = [&](std::uint32_t expert, const std::string& found, const TensorView& view) {
+      mapped_.tensors.push_back({role, layer, found, view, expert});
+    };
+    if (const CheckpointTensor* stack = checkpoint_.find(name)) {
+      ML_TRY(const TensorView view, whole_view(*stack, {n, shape.rows, shape.cols}));
+      for (std::uint32_t i = 0; i < n; ++i) add(i, name, view.rows_at(i * shape.rows, shape.rows));
+      used_.insert(stack->name);
+      return {};
+    }
+    for (std::uint32_t i = 0; i < n; ++i) {
+      const std::string one = name_of_expert(name, i);
+      const CheckpointTensor* entry = checkpoint_.find(one);
+      if (entry == nullptr) {
+        missing_.add(i == 0 ? name : one);
+        return {};  // the first one says enough
+      }
+      ML_TRY(const TensorView view, whole_view(*entry, {shape.rows, shape.cols}));
+      add(i, one, view);
+      used_.insert(entry->name);
+    }
+    return {};
+  }
+
   Result<void> take(Role role, std::uint32_t layer) {
+    if (is_expert(role) && row_of(role) != nullptr) return take_experts(role, layer);
     std::string name = name_of(role, layer);
     const CheckpointTensor* entry = checkpoint_.find(name);
     const TensorRow latent{role, latent_tensor_name(role)};
@@ -169,7 +198,8 @@ class Mapper {
     const TensorRow& row = *row_or_none;
     const Shape shape = role_shape(desc_, role, layer);
     const PartRows part = part_rows(desc_, row.part, shape.rows);
-    ML_TRY(TensorView view, whole_view(desc_, *entry, role, part.total, shape.cols));
+    ML_TRY(TensorView view,
+           whole_view(*entry, checkpoint_shape(desc_, role, part.total, shape.cols)));
     if (row.part == Part::head_first || row.part == Part::head_second) {
       const auto gather = [&](std::span<const std::byte> bytes, std::uint64_t row_bytes) {
         return row_bytes == 0 ? bytes : keep(gather_rows(bytes, row_bytes, part.first, desc_.head_dim));
@@ -282,6 +312,33 @@ class Mapper {
 };
 
 }  // namespace
+
+std::string name_of_expert(std::string stack, std::uint32_t expert) {
+  const std::size_t at = stack.rfind(kExperts);
+  assert(at != stack.npos);
+  return stack.insert(at + kExperts.size(), fmt::format("{}.", expert));
+}
+
+std::string name_of_stack(std::string name, std::uint32_t expert) {
+  const std::string part = fmt::format("{}{}.", kExperts, expert);
+  const std::size_t at = name.rfind(part);
+  return at == name.npos ? name : name.replace(at, part.size(), kExperts);
+}
+
+std::optional<ExpertName> split_expert_name(std::string_view name, const Family& family) {
+  const std::size_t found = name.rfind(kExperts);
+  if (found == name.npos) return {};
+  const std::size_t at = found + kExperts.size();
+  ExpertName result;
+  const auto [end, error] = std::from_chars(name.data() + at, name.data() + name.size(), result.expert);
+  if (error != std::errc() || end == name.data() + name.size() || *end != '.') return {};
+  result.stack = std::string(name.substr(0, at)) + std::string(end + 1, name.data() + name.size());
+  const bool known = std::any_of(family.tensors.begin(), family.tensors.end(), [&](const TensorRow& row) {
+    return is_expert(row.role) && result.stack.ends_with(fmt::format(".{}", row.name));
+  });
+  if (!known || name_of_expert(result.stack, result.expert) != name) return {};
+  return result;
+}
 
 PartRows part_rows(const ModelDesc& desc, Part part, std::uint64_t rows) {
   const std::uint64_t fused = desc.q_dim() + 2ull * desc.kv_dim();

@@ -170,6 +170,8 @@ struct Table {
   void (*gelu_mul)(float* gate, const float* up, std::uint64_t n);
   /// x = x * sigmoid(gate)
   void (*sigmoid_mul)(float* x, const float* gate, std::uint64_t n);
+  /// x = x * log2(1 + 2^gate), less than 2.5 ulp from the true factor
+  void (*softplus_mul)(float* x, const float* gate, std::uint64_t n);
   /// x = cap * tanh(x / cap)
   void (*softcap)(float* x, std::uint64_t n, float cap);
   /// out = e^x, less than 1.25 ulp from the true value

@@ -9,6 +9,7 @@
 #include "kernels/q4_0_kernels.hpp"
 #include "kernels/q8_0_kernels.hpp"
 #include "kernels/seed_search_kernels.hpp"
+#include "kernels/softplus_kernels.hpp"
 #include "kernels/table.hpp"
 #include "kernels/vector_kernels.hpp"
 
@@ -26,6 +27,7 @@ constexpr Table kRows{
     .silu_mul = silu_mul,
     .gelu_mul = gelu_mul,
     .sigmoid_mul = sigmoid_mul,
+    .softplus_mul = softplus_mul,
     .softcap = softcap,
     .exp = exp_vector,
     .to_f16 = to_f16,

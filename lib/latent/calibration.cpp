@@ -14,14 +14,13 @@ namespace {
 
 constexpr double kRidge = 1e-4;  // of the mean diagonal
 
-// The lower half of sum += x x^T, token after token.
-void add_products(ThreadPool& pool, const Operand& x, std::uint64_t n_tokens, Dense& sum) {
+// The lower half of sum += z z^T, token after token.
+void add_products(ThreadPool& pool, const std::vector<float>& z, Dense& sum) {
   constexpr std::uint64_t kGrain = 16;
   pool.run(sum.rows, kGrain, [&](std::uint64_t begin, std::uint64_t end) {
-    for (std::uint64_t token = 0; token < n_tokens; ++token) {
-      const float* row = x.row(token);
+    for (const float* row = z.data(); row != z.data() + z.size(); row += sum.rows) {
       for (std::uint64_t r = begin; r < end; ++r) {
-        const double factor = row[r];
+        const double factor = static_cast<double>(row[r]);
         double* to = sum.row(r);
         for (std::uint64_t c = 0; c <= r; ++c) to[c] += factor * static_cast<double>(row[c]);
       }
@@ -62,10 +61,21 @@ Result<Calibration> calibrate(const Model& model, std::span<const std::uint32_t>
   ThreadPool pool(options.threads != 0 ? options.threads : available_threads());
   Calibration sums(desc.n_layers());
   for (std::uint32_t i = 0; i < desc.n_layers(); ++i) {
-    if (wanted[i]) sums[i] = Dense(desc.dim, desc.dim);
+    if (!wanted[i]) continue;
+    const std::uint64_t dim = desc.dim + (desc.layers[i].sparse ? desc.kv_dim() : 0);
+    sums[i] = Dense(dim, dim);
   }
-  engine->watch_inputs([&](std::uint32_t layer, const Operand& x, std::uint64_t n_tokens) {
-    if (wanted[layer]) add_products(pool, x, n_tokens, sums[layer]);
+  std::vector<float> z;
+  engine->watch_inputs([&](std::uint32_t layer, const Operand& x, const float* values, std::uint64_t stride,
+                           std::uint64_t n_tokens) {
+    if (!wanted[layer]) return;
+    z.clear();
+    for (std::uint64_t token = 0; token < n_tokens; ++token) {
+      z.insert(z.end(), x.row(token), x.row(token) + desc.dim);
+      const float* row = values + token * stride;
+      if (desc.layers[layer].sparse) z.insert(z.end(), row, row + desc.kv_dim());
+    }
+    add_products(pool, z, sums[layer]);
   });
   for (std::size_t begin = 0; begin < tokens.size(); begin += window) {
     const auto part = tokens.subspan(begin, std::min<std::size_t>(window, tokens.size() - begin));

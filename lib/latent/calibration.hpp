@@ -11,7 +11,8 @@
 
 namespace ml {
 
-/// E[x x^T] of what the attention of each layer reads; empty for layers that nobody asked for.
+/// E[z z^T] of what the attention of each layer reads, z = x; in sparse layers z = [x; v] with the mixture of
+/// values v. Empty for layers that nobody asked for.
 using Calibration = std::vector<Dense>;
 
 struct CalibrationOptions {
@@ -27,7 +28,7 @@ struct CalibrationOptions {
 /// @param wanted  for each layer, whether it counts
 /// @error arg     a token is not below the vocabulary; no tokens
 /// @error format  the model gives values that are not finite
-/// @cost          a pass over the tokens, and dim^2 / 2 products of doubles a token and layer; dim^2 doubles a layer
+/// @cost          a pass over the tokens, and z^2 / 2 products of doubles a token and layer; z^2 doubles a layer
 Result<Calibration> calibrate(const Model& model, std::span<const std::uint32_t> tokens,
                               const std::vector<bool>& wanted, const CalibrationOptions& options);
 

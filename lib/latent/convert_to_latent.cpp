@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <new>
@@ -32,6 +33,34 @@ Dense decode(const Model& model, Role role, std::uint32_t layer) {
     std::copy(row.begin(), row.end(), matrix.row(r));
   }
   return matrix;
+}
+
+// Columns [first, first + n); past those that are there, zeros.
+Dense columns(const Dense& matrix, std::uint64_t first, std::uint64_t n) {
+  Dense part(matrix.rows, n);
+  for (std::uint64_t r = 0; r < matrix.rows && first < matrix.cols; ++r)
+    std::copy_n(matrix.row(r) + first, std::min(n, matrix.cols - first), part.row(r));
+  return part;
+}
+
+// The weights of a layer over what its calibration is of: x or, in sparse layers, [x; v], where values are v.
+HeadWeights heads_of(const Model& model, std::uint32_t layer) {
+  const ModelDesc& desc = model.desc();
+  HeadWeights heads{.n_heads = desc.n_heads,
+                    .n_kv_heads = desc.n_kv_heads,
+                    .wq = decode(model, Role::wq, layer),
+                    .wk = decode(model, Role::wk, layer),
+                    .wv = {}};
+  if (!desc.layers[layer].sparse) {
+    heads.wv = decode(model, Role::wv, layer);
+    return heads;
+  }
+  const std::uint64_t width = std::uint64_t(desc.dim) + desc.kv_dim();
+  heads.wq = columns(heads.wq, 0, width);
+  heads.wk = columns(heads.wk, 0, width);
+  heads.wv = Dense(desc.kv_dim(), width);
+  for (std::uint64_t i = 0; i < desc.kv_dim(); ++i) heads.wv.at(i, desc.dim + i) = 1;
+  return heads;
 }
 
 Result<void> round_to_bf16(const Dense& matrix, LatentTensor& tensor) {
@@ -92,32 +121,38 @@ class Converter {
     result_.report.n_tokens = options_.tokens.size();
     const RopeDesc& rope = model_.desc().rope;
     const double factor = rope.type == RopeType::yarn ? static_cast<double>(rope.attn_factor) : 1.0;
-    const double n_layers = static_cast<double>(result_.tensors.size() / kTensors);
-    for (std::size_t first = 0; first < result_.tensors.size(); first += kTensors) {
-      const std::uint32_t layer = result_.tensors[first].layer;
-      const HeadWeights heads{.n_heads = model_.desc().n_heads,
-                              .n_kv_heads = model_.desc().n_kv_heads,
-                              .wq = decode(model_, Role::wq, layer),
-                              .wk = decode(model_, Role::wk, layer),
-                              .wv = decode(model_, Role::wv, layer)};
-      const std::uint32_t rank = result_.ranks[layer];
+    const auto n_layers = static_cast<double>(std::count(wanted.begin(), wanted.end(), true));
+    for (std::uint32_t layer = 0; layer < wanted.size(); ++layer) {
+      if (!wanted[layer]) continue;
       const bool rotates = !model_.desc().layers[layer].no_rope;
-      const double done = static_cast<double>(first / kTensors);
+      const auto done = static_cast<double>(result_.report.layers.size());
       const LatentWeights weights =
-          fit_latent(pool_, heads, calibration[layer], rank, rotates ? factor * factor : 1, [&](double share) {
-            tell(kCalibrated + (kFitted - kCalibrated) * (done + share) / n_layers);
-          });
+          fit_latent(pool_, heads_of(model_, layer), calibration[layer], result_.ranks[layer],
+                     rotates ? factor * factor : 1, [&](double share) {
+                       tell(kCalibrated + (kFitted - kCalibrated) * (done + share) / n_layers);
+                     });
       calibration[layer] = Dense();
-      const Dense* matrices[kTensors] = {&weights.kv_a_x, &weights.k_rope_proj, &weights.q_rope_mix,
-                                         &weights.q_lat, &weights.v_up};
-      for (std::size_t i = 0; i < kTensors; ++i)
-        ML_CHECK(round_to_bf16(*matrices[i], result_.tensors[first + i]));
+      for (LatentTensor& tensor : result_.tensors) {
+        if (tensor.layer == layer) ML_CHECK(round_to_bf16(weights_of(tensor.role, weights), tensor));
+      }
       result_.report.layers.push_back({.layer = layer,
-                                       .rank = rank,
+                                       .rank = result_.ranks[layer],
                                        .rotation_lost = weights.rotation_lost,
                                        .latent_lost = weights.latent_lost});
     }
     return {};
+  }
+
+  Dense weights_of(Role role, const LatentWeights& weights) const {
+    const ModelDesc& desc = model_.desc();
+    switch (role) {
+      case Role::kv_a_x: return columns(weights.kv_a_x, 0, desc.dim);
+      case Role::kv_a_v: return columns(weights.kv_a_x, desc.dim, desc.kv_dim());
+      case Role::k_rope_proj: return columns(weights.k_rope_proj, 0, desc.dim);
+      case Role::q_rope_mix: return weights.q_rope_mix;
+      case Role::q_lat: return weights.q_lat;
+      default: return weights.v_up;
+    }
   }
 
   // The model with one of its layers converted, or, for kNoLayer, all that are to be. Its views are of model_
@@ -170,8 +205,6 @@ class Converter {
     tell(1);
     return {};
   }
-
-  static constexpr std::size_t kTensors = 5;  // a layer, in the order of plan_latent()
 
   const Model& model_;
   const LatentOptions& options_;

@@ -59,7 +59,8 @@ void add_layer(const ModelDesc& desc, std::uint32_t layer, const std::string& pr
   ModelDesc latent = desc;
   latent.layers[layer].rank = plan.ranks[layer];
   for (const Role role :
-       {Role::kv_a_x, Role::k_rope_proj, Role::q_rope_mix, Role::q_lat, Role::v_up}) {
+       {Role::kv_a_x, Role::kv_a_v, Role::k_rope_proj, Role::q_rope_mix, Role::q_lat, Role::v_up}) {
+    if (role == Role::kv_a_v && !desc.layers[layer].sparse) continue;
     const Shape shape = role_shape(latent, role, layer);
     LatentTensor tensor{.name = prefix + std::string(latent_tensor_name(role)), .role = role, .layer = layer};
     if (is_head_map(role)) {
@@ -84,9 +85,11 @@ Result<LatentConversion> plan_latent(const Model& model, std::span<const std::ui
     if (desc.layers[i].kind != LayerKind::attention)
       return no_latent_form(fmt::format("layer {} has linear attention, its rank must be 0", i));
     ML_TRY(const std::string prefix, prefix_of(model, i, Role::wk, "self_attn.k_proj.weight"));
-    ML_CHECK(prefix_of(model, i, Role::wv, "self_attn.v_proj.weight"));
     plan.dropped.push_back(model.find(Role::wk, i)->name);
-    plan.dropped.push_back(model.find(Role::wv, i)->name);
+    if (!desc.layers[i].sparse) {
+      ML_CHECK(prefix_of(model, i, Role::wv, "self_attn.v_proj.weight"));
+      plan.dropped.push_back(model.find(Role::wv, i)->name);
+    }
     add_layer(desc, i, prefix, plan);
   }
   if (plan.tensors.empty())

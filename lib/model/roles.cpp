@@ -41,10 +41,22 @@ constexpr std::array<std::string_view, kRoles> kNames{
     "final_norm",
     "wcls",
     "kv_a_x",
+    "kv_a_v",
     "k_rope_proj",
     "q_rope_mix",
     "q_lat",
     "v_up",
+    "v_router",
+    "v_router_bias",
+    "v_expert",
+    "router",
+    "router_bias",
+    "expert_w1",
+    "expert_w2",
+    "expert_w3",
+    "shared_w1",
+    "shared_w2",
+    "shared_w3",
 };
 
 // In the order of the enum.
@@ -67,8 +79,19 @@ std::string tensor_name(Role role, std::uint32_t layer) {
                            : fmt::format("layers.{}.{}", layer, role_name(role));
 }
 
+bool is_expert(Role role) {
+  return role == Role::v_expert || role == Role::expert_w1 || role == Role::expert_w2 ||
+         role == Role::expert_w3;
+}
+
+std::uint32_t role_count(const ModelDesc& desc, Role role) {
+  if (!is_expert(role)) return 1;
+  return role == Role::v_expert ? desc.mixture.n_value_experts : desc.mixture.n_experts;
+}
+
 Shape role_shape(const ModelDesc& desc, Role role, std::uint32_t layer) {
   const GatedDeltaDesc& linear = desc.linear;
+  const MixtureDesc& mixture = desc.mixture;
   const std::uint64_t rank = layer < desc.layers.size() ? desc.layers[layer].rank : 0;
   const auto when = [](bool present, std::uint64_t rows, std::uint64_t cols) {
     return present ? Shape{rows, cols} : Shape{};
@@ -104,10 +127,22 @@ Shape role_shape(const ModelDesc& desc, Role role, std::uint32_t layer) {
     case Role::lnorm: return {1, linear.v_dim};
     case Role::lout: return {desc.dim, linear.n_values()};
     case Role::kv_a_x: return when(rank != 0, rank, desc.dim);
+    case Role::kv_a_v: return when(rank != 0 && desc.layers[layer].sparse, rank, desc.kv_dim());
     case Role::k_rope_proj: return when(rank != 0, desc.head_dim, desc.dim);
     case Role::q_rope_mix: return when(rank != 0, desc.q_dim(), desc.head_dim);
     case Role::q_lat: return when(rank != 0, desc.n_heads * rank, desc.head_dim);
     case Role::v_up: return when(rank != 0, desc.q_dim(), rank);
+    case Role::v_router: return {mixture.n_value_experts, desc.dim};
+    case Role::v_router_bias: return {1, mixture.n_value_experts};
+    case Role::v_expert: return {desc.kv_dim(), desc.dim};
+    case Role::router: return {mixture.n_experts, desc.dim};
+    case Role::router_bias: return {1, mixture.n_experts};
+    case Role::expert_w1:
+    case Role::expert_w3:
+    case Role::shared_w1:
+    case Role::shared_w3: return {mixture.expert_dim, desc.dim};
+    case Role::expert_w2:
+    case Role::shared_w2: return {desc.dim, mixture.expert_dim};
   }
   return {};
 }
@@ -120,7 +155,9 @@ std::vector<Role> layer_roles(const ModelDesc& desc, const LayerDesc& layer) {
   add({Role::attn_norm});
   switch (layer.kind) {
     case LayerKind::attention:
-      add({Role::wq, Role::wk, Role::wv, Role::wo});
+      add({Role::wq, Role::wk});
+      layer.sparse ? add({Role::v_router, Role::v_router_bias, Role::v_expert}) : add({Role::wv});
+      add({Role::wo});
       if (desc.attn_gate) add({Role::wg});
       if (desc.qkv_bias) add({Role::bq, Role::bk, Role::bv});
       if (desc.qk_norm) add({Role::q_norm, Role::k_norm});
@@ -130,14 +167,22 @@ std::vector<Role> layer_roles(const ModelDesc& desc, const LayerDesc& layer) {
            Role::lout});
       break;
     case LayerKind::latent_attention:
-      add({Role::wq, Role::wo});
+      add({Role::wq});
+      if (layer.sparse) add({Role::v_router, Role::v_router_bias, Role::v_expert, Role::kv_a_v});
+      add({Role::wo});
       if (desc.attn_gate) add({Role::wg});
       if (desc.qkv_bias) add({Role::bq});
       if (desc.qk_norm) add({Role::q_norm});
       add({Role::kv_a_x, Role::k_rope_proj, Role::q_rope_mix, Role::q_lat, Role::v_up});
       break;
   }
-  add({Role::ffn_norm, Role::w1, Role::w2, Role::w3});
+  add({Role::ffn_norm});
+  if (layer.sparse) {
+    add({Role::router, Role::router_bias, Role::expert_w1, Role::expert_w2, Role::expert_w3, Role::shared_w1,
+         Role::shared_w2, Role::shared_w3});
+  } else {
+    add({Role::w1, Role::w2, Role::w3});
+  }
   if (desc.post_norms) add({Role::post_attn_norm, Role::post_ffn_norm});
   return roles;
 }
@@ -156,6 +201,7 @@ bool is_matrix(Role role) {
     case Role::la:
     case Role::lout:
     case Role::kv_a_x:
+    case Role::kv_a_v:
     case Role::k_rope_proj:
     case Role::q_rope_mix:
     case Role::q_lat:
@@ -163,6 +209,15 @@ bool is_matrix(Role role) {
     case Role::w1:
     case Role::w2:
     case Role::w3:
+    case Role::v_router:
+    case Role::v_expert:
+    case Role::router:
+    case Role::expert_w1:
+    case Role::expert_w2:
+    case Role::expert_w3:
+    case Role::shared_w1:
+    case Role::shared_w2:
+    case Role::shared_w3:
     case Role::wcls: return true;
     case Role::attn_norm:
     case Role::bq:
@@ -174,6 +229,8 @@ bool is_matrix(Role role) {
     case Role::dt_bias:
     case Role::a_log:
     case Role::lnorm:
+    case Role::v_router_bias:
+    case Role::router_bias:
     case Role::ffn_norm:
     case Role::post_attn_norm:
     case Role::post_ffn_norm:

@@ -45,17 +45,21 @@ Result<Attention> Attention::create(const Model& model, const SessionOptions& op
   if (desc.attn_gate) {
     ML_TRY(attention.gates_, AlignedBuffer<float>::allocate(batch * desc.q_dim()));
   }
+  ML_TRY(attention.value_mixture_, ValueMixture::create(model, options));
   ML_TRY(attention.attended_, Operand::create(batch, desc.q_dim()));
   return attention;
 }
 
-void Attention::project(Workspace& workspace, const Layer& layer, std::uint64_t n_tokens) {
+void Attention::project(Workspace& workspace, std::uint32_t layer_index, const Batch& batch) {
+  const Layer& layer = layers_[layer_index];
   const std::uint64_t row = row_floats();
-  std::vector<Product> products{{layer.wq, qkv_.data(), row},
-                                {layer.wk, qkv_.data() + desc_->q_dim(), row},
-                                {layer.wv, qkv_.data() + desc_->q_dim() + desc_->kv_dim(), row}};
+  float* values = qkv_.data() + desc_->q_dim() + desc_->kv_dim();
+  std::vector<Product> products{{layer.wq, qkv_.data(), row}, {layer.wk, qkv_.data() + desc_->q_dim(), row}};
+  if (layer.wv != nullptr) products.push_back({layer.wv, values, row});
   if (layer.wg != nullptr) products.push_back({layer.wg, gates_.data(), desc_->q_dim()});
-  workspace.multiply(workspace.input, n_tokens, products);
+  workspace.multiply(workspace.input, batch.n_tokens(), products);
+  if (desc_->layers[layer_index].sparse) value_mixture_.run(workspace, layer_index, batch, values, row);
+  if (workspace.watcher) workspace.watcher(layer_index, workspace.input, values, row, batch.n_tokens());
 }
 
 // Biases, norms and rotation of one token's queries and keys; its key and value go to the cache.
@@ -90,7 +94,7 @@ void Attention::place_token(Workspace& workspace, const RopeAngles& angles, std:
 void Attention::run(Workspace& workspace, const RopeAngles& angles, std::uint32_t layer_index,
                     const Batch& batch) {
   const Layer& layer = layers_[layer_index];
-  project(workspace, layer, batch.n_tokens());
+  project(workspace, layer_index, batch);
   workspace.for_tokens(batch.n_tokens(), [&](std::uint64_t token) {
     place_token(workspace, angles, layer_index, batch, token);
   });
@@ -103,9 +107,9 @@ void Attention::run(Workspace& workspace, const RopeAngles& angles, std::uint32_
           .out = attended_.row(0),
           .out_stride = attended_.stride()});
   if (layer.wg != nullptr) {
+    const auto gate = workspace.gate_kernel(desc_->gate_function);
     workspace.for_tokens(batch.n_tokens(), [&](std::uint64_t token) {
-      workspace.table.sigmoid_mul(attended_.row(token), gates_.data() + token * desc_->q_dim(),
-                                  desc_->q_dim());
+      gate(attended_.row(token), gates_.data() + token * desc_->q_dim(), desc_->q_dim());
     });
   }
   workspace.observe(layer_index, ImatrixInput::o, attended_, batch.n_tokens());
@@ -114,7 +118,8 @@ void Attention::run(Workspace& workspace, const RopeAngles& angles, std::uint32_
 }
 
 std::uint64_t Attention::scratch_bytes() const {
-  return qkv_.n_bytes() + queries_.n_bytes() + gates_.n_bytes() + attended_.n_bytes();
+  return qkv_.n_bytes() + queries_.n_bytes() + gates_.n_bytes() + attended_.n_bytes() +
+         value_mixture_.scratch_bytes();
 }
 
 }  // namespace ml

@@ -2,6 +2,7 @@
 
 #include "runtime/rope_angles.hpp"
 #include "runtime/sequence.hpp"
+#include "runtime/value_mixture.hpp"
 #include "runtime/workspace.hpp"
 
 namespace ml {
@@ -29,7 +30,7 @@ class Attention {
     std::vector<float> bq, bk, bv, q_norm, k_norm;
   };
 
-  void project(Workspace& workspace, const Layer& layer, std::uint64_t n_tokens);
+  void project(Workspace& workspace, std::uint32_t layer, const Batch& batch);
   void place_token(Workspace& workspace, const RopeAngles& angles, std::uint32_t layer, const Batch& batch,
                    std::uint64_t token);
   std::uint64_t row_floats() const { return desc_->q_dim() + 2ull * desc_->kv_dim(); }
@@ -40,6 +41,7 @@ class Attention {
   AlignedBuffer<float> queries_;  // [batch][n_heads][padded head_dim], rotated
   AlignedBuffer<float> gates_;    // [batch][q_dim]
   Operand attended_;              // [batch][q_dim]
+  ValueMixture value_mixture_;    // of sparse layers
 };
 
 }  // namespace ml

@@ -77,6 +77,7 @@ Result<void> Engine::prepare() {
   ML_TRY(latent_attention_, LatentAttention::create(model_, options_));
   ML_TRY(gated_delta_, GatedDelta::create(model_, options_));
   ML_TRY(feed_forward_, FeedForward::create(model_, options_));
+  ML_TRY(expert_mixture_, ExpertMixture::create(model_, options_));
   ML_TRY(logits_, AlignedBuffer<float>::allocate(std::uint64_t(kLogitsRows) * desc.vocab));
   return {};
 }
@@ -124,7 +125,11 @@ void Engine::forward(const Batch& batch) {
     workspace_->add_delta(norms_[i].post_attn, n_tokens);
     workspace_->normalize(norms_[i].ffn, n_tokens);
     workspace_->observe(i, ImatrixInput::gate_up, workspace_->input, n_tokens);
-    feed_forward_.run(*workspace_, i, n_tokens);
+    if (desc().layers[i].sparse) {
+      expert_mixture_.run(*workspace_, i, batch);
+    } else {
+      feed_forward_.run(*workspace_, i, n_tokens);
+    }
     workspace_->add_delta(norms_[i].post_ffn, n_tokens);
   }
   if (workspace_->sums != nullptr) workspace_->sums->part.tokens += n_tokens;
@@ -149,8 +154,8 @@ std::span<const float> Engine::classify(std::span<const std::uint64_t> rows) {
 
 std::uint64_t Engine::scratch_bytes() const {
   return workspace_->n_bytes() + angles_.n_bytes() + attention_.scratch_bytes() +
-         latent_attention_.scratch_bytes() + gated_delta_.scratch_bytes() +
-         feed_forward_.scratch_bytes() + logits_.n_bytes();
+         latent_attention_.scratch_bytes() + gated_delta_.scratch_bytes() + feed_forward_.scratch_bytes() +
+         expert_mixture_.scratch_bytes() + logits_.n_bytes();
 }
 
 }  // namespace ml

@@ -3,6 +3,7 @@
 #include <ml/session.hpp>
 
 #include "runtime/attention.hpp"
+#include "runtime/expert_mixture.hpp"
 #include "runtime/feed_forward.hpp"
 #include "runtime/gated_delta.hpp"
 #include "runtime/latent_attention.hpp"
@@ -64,6 +65,7 @@ class Engine {
   LatentAttention latent_attention_;
   GatedDelta gated_delta_;
   FeedForward feed_forward_;
+  ExpertMixture expert_mixture_;
   AlignedBuffer<float> logits_;  // [kLogitsRows][vocab]
 };
 

@@ -2,6 +2,7 @@
 
 #include "runtime/rope_angles.hpp"
 #include "runtime/sequence.hpp"
+#include "runtime/value_mixture.hpp"
 #include "runtime/workspace.hpp"
 
 namespace ml {
@@ -26,6 +27,7 @@ class LatentAttention {
     const TensorView* wo = nullptr;
     const TensorView* wg = nullptr;
     const TensorView* kv_a_x = nullptr;
+    const TensorView* kv_a_v = nullptr;  // of sparse layers
     const TensorView* k_rope_proj = nullptr;
     const TensorView* q_rope_mix = nullptr;
     const TensorView* q_lat = nullptr;
@@ -35,7 +37,8 @@ class LatentAttention {
     std::uint64_t row_dim = 0;  // rank + head_dim
   };
 
-  void project(Workspace& workspace, const Layer& layer, std::uint64_t n_tokens);
+  void project(Workspace& workspace, std::uint32_t layer, const Batch& batch);
+  void add_values(Workspace& workspace, std::uint32_t layer, const Batch& batch);
   void absorb(Workspace& workspace, const Layer& layer, std::uint64_t n_tokens);
   void place_token(Workspace& workspace, const RopeAngles& angles, std::uint32_t layer, const Batch& batch,
                    std::uint64_t token);
@@ -47,6 +50,9 @@ class LatentAttention {
   AlignedBuffer<float> queries_;   // [batch][n_heads][row_dim]
   AlignedBuffer<float> averages_;  // [batch][n_heads][rank]: latent vectors that heads attended to
   AlignedBuffer<float> gates_;     // [batch][q_dim]
+  ValueMixture value_mixture_;
+  Operand values_;                 // [batch][kv_dim]: mixtures of sparse layers
+  AlignedBuffer<float> of_values_;  // [batch][rank]: what they add to latent vectors
   Operand attended_;               // [batch][q_dim]
 };
 

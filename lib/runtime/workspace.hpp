@@ -16,8 +16,10 @@
 
 namespace ml {
 
-/// Is shown what the attention of each layer reads: rows of tokens [0, n_tokens), which come in order.
-using InputWatcher = std::function<void(std::uint32_t layer, const Operand& x, std::uint64_t n_tokens)>;
+/// Is shown what each layer of ordinary attention reads, and the values that it makes of it (kv_dim floats a
+/// token, `stride` apart): of tokens [0, n_tokens), which come in order.
+using InputWatcher = std::function<void(std::uint32_t layer, const Operand& x, const float* values,
+                                        std::uint64_t stride, std::uint64_t n_tokens)>;
 
 /// What all layers of a session share: kernels, threads, and the residual stream of the batch under way.
 class Workspace {
@@ -35,13 +37,16 @@ class Workspace {
   void normalize(std::span<const float> weight, std::uint64_t n_tokens);
   /// The same for some rows of hidden, which become rows 0, 1, ... of input.
   void normalize_rows(std::span<const float> weight, std::span<const std::uint64_t> rows);
+  /// The kernel that multiplies the output of attention with its gate.
+  auto gate_kernel(GateFunction function) const {
+    return function == GateFunction::softplus ? table.softplus_mul : table.sigmoid_mul;
+  }
   void multiply(Operand& x, std::uint64_t n_tokens, std::span<const Product> products) {
     ml::multiply(pool, table, activations, scratch, x, n_tokens, products);
   }
-  /// Shows the inputs of a matrix, before it is multiplied, to who collects statistics of them.
+  /// Shows the inputs of a matrix, before it is multiplied, to who collects an importance matrix.
   void observe(std::uint32_t layer, ImatrixInput input_of, const Operand& x, std::uint64_t n_tokens) {
     if (sums != nullptr) sums->add(pool, layer, input_of, x, n_tokens);
-    if (watcher && input_of == ImatrixInput::qkv) watcher(layer, x, n_tokens);
   }
   /// hidden += delta, normalized before where post_norm is not empty.
   void add_delta(std::span<const float> post_norm, std::uint64_t n_tokens);
@@ -51,6 +56,7 @@ class Workspace {
   ThreadScratch scratch;
   ImatrixCollector::Impl* sums = nullptr;  ///< null: nobody collects
   InputWatcher watcher;                    ///< empty: nobody looks
+  RouteSink routes;                        ///< empty: nobody asks
   Operand input;                           ///< [batch][dim]: the normalized stream, what a layer multiplies
 
   std::uint64_t n_bytes() const {
@@ -60,7 +66,11 @@ class Workspace {
  private:
   Workspace(const ModelDesc& desc, const SessionOptions& options);
 
+  /// out = rms_norm(x), the model's groups each by itself.
+  void norm_row(const float* x, std::span<const float> weight, float* out) const;
+
   std::uint64_t dim_;
+  std::uint64_t norm_groups_;
   float norm_eps_;
   AlignedBuffer<float> hidden_;  // [batch][dim]
   AlignedBuffer<float> delta_;   // [batch][dim]: what a half layer adds
@@ -68,6 +78,13 @@ class Workspace {
 
 /// A tensor of a model, decoded to floats; empty where the model has none.
 std::vector<float> decode_tensor(const Model& model, Role role, std::uint32_t layer);
+
+/// to += factor * from
+inline void add_scaled(float* to, const float* from, float factor, std::uint64_t n) {
+  for (std::uint64_t i = 0; i < n; ++i) to[i] += factor * from[i];
+}
+
+bool has_sparse_layer(const ModelDesc& desc);
 
 /// The view of a matrix that the model has.
 const TensorView* matrix_of(const Model& model, Role role, std::uint32_t layer);

@@ -104,6 +104,25 @@ TEST_CASE("at full rank keys and values are whole where positions are equal", "[
   }
 }
 
+// Values that are no linear function of x are part of the input: x and values side by side.
+TEST_CASE("at full rank mixed values are whole where positions are equal", "[latent]") {
+  constexpr std::uint64_t kDim = 96;
+  constexpr std::uint64_t kValues = 2 * kHead;
+  Layer layer(4, 2, kDim + kValues);
+  for (Dense* weights : {&layer.heads.wq, &layer.heads.wk}) {
+    for (std::uint64_t r = 0; r < weights->rows; ++r) std::fill_n(weights->row(r) + kDim, kValues, 0.0);
+  }
+  layer.heads.wv = Dense(kValues, kDim + kValues);
+  for (std::uint64_t i = 0; i < kValues; ++i) layer.heads.wv.at(i, kDim + i) = 1;
+  // min(dim, (KV - 1) 128) + KV 128
+  const LatentWeights latent = fit_latent(layer.pool, layer.heads, layer.inputs, kDim + kValues, 1);
+  CHECK(identity_error(layer, latent, kDim + kValues) < 1e-10);
+  for (std::uint64_t r = 0; r < kHead; ++r) {
+    for (std::uint64_t c = kDim; c < kDim + kValues; ++c) REQUIRE(latent.k_rope_proj.at(r, c) == 0);
+  }
+  CHECK(identity_error(layer, fit_latent(layer.pool, layer.heads, layer.inputs, 320, 1), 320) > 1e-4);
+}
+
 // Every head's keys a complex multiple of one linear function, frequency by frequency: nothing is lost at any
 // distance, and the rank of values is enough.
 TEST_CASE("proportional keys convert without a loss", "[latent]") {

@@ -45,7 +45,7 @@ struct LatentReport {
 /// A model's ordinary attention as latent attention: which tensors go, which come.
 struct LatentConversion {
   std::vector<std::uint32_t> ranks = {};   ///< of each layer; 0: untouched
-  std::vector<std::string> dropped = {};   ///< names of tensors, keys before values
+  std::vector<std::string> dropped = {};   ///< names of tensors: keys, and values that are no mixture
   std::vector<LatentTensor> tensors = {};  ///< in the order of layers
   LatentReport report = {};
 };

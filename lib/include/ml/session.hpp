@@ -19,6 +19,17 @@ class ImatrixCollector;
 /// What quantized matrices are multiplied with: activations quantized to Q8_0 blocks, or float32.
 enum class Activations : std::uint8_t { q8, f32 };
 
+/// What the router of a mixture of experts chose for one token.
+struct Route {
+  std::uint32_t layer;
+  std::uint32_t position;                  ///< of the token in its sequence
+  bool values;                             ///< experts of values; otherwise those of the feed-forward
+  std::span<const std::uint32_t> experts;  ///< the best one first; valid during the call, as the weights
+  std::span<const float> weights;
+};
+/// Receives every choice: layer by layer, within a layer values before the feed-forward, tokens in order.
+using RouteSink = std::function<void(const Route&)>;
+
 struct SessionOptions {
   std::uint32_t ctx = 0;      ///< positions the KV cache holds; 0: the model's max_seq, at most 4096
   std::uint32_t batch = 512;  ///< prompt tokens a pass; never changes a bit of the result
@@ -27,7 +38,8 @@ struct SessionOptions {
   unsigned threads = 0;  ///< 0: available_threads(); never changes a bit of the result
   Target target = Target::best;
   ImatrixCollector* imatrix =
-      nullptr;  ///< gets the squares of every input; made for the model, outlives the session
+      nullptr;            ///< gets the squares of every input; made for the model, outlives the session
+  RouteSink routes = {};  ///< models with mixtures of experts call it
 };
 
 /// What a model's caches are kept in where nobody says: what the model says itself (LatentDesc::kv); else f32
