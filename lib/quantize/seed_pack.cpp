@@ -196,6 +196,10 @@ Result<void> write_other_files(const PackPlan& plan, OutputFolder& out) {
 Result<PackReport> pack(const std::string& input, const std::string& output, const SeedPackOptions& options) {
   const auto start = Clock::now();
   ML_TRY(PackPlan plan, make_pack_plan(input, output, options));
+  for (const SafetensorsTensor& tensor : plan.made) {
+    if (tensor.data.empty())
+      return Error{.status = Status::arg, .message = "is planned but not converted", .tensor = tensor.name};
+  }
   const auto kind = plan.folder ? OutputFolder::Kind::folder : OutputFolder::Kind::single_file;
   ML_TRY(OutputFolder out, OutputFolder::create(output, kind, options.force, plan.owned));
   ML_TRY(PackWork work, PackWork::open(options.work));
