@@ -135,11 +135,10 @@ class Bench {
   }
 
   ml::Result<ml::Session> make_session(const ml::Model& model, unsigned threads, ml::Target target) const {
-    const bool f32 = options_.activations == ml::Activations::f32;
     return ml::Session::create(model, {.ctx = static_cast<std::uint32_t>(positions()),
                                        .batch = options_.batch,
                                        .activations = options_.activations,
-                                       .kv = options_.kv.value_or(f32 ? ml::KvType::f32 : ml::KvType::f16),
+                                       .kv = options_.kv,
                                        .threads = threads,
                                        .target = target});
   }
@@ -169,6 +168,7 @@ class Bench {
     if (!checked(session->eval(tokens), path)) return std::nullopt;
     facts.peak_memory = ml::peak_memory_bytes();
     count_work(*model, facts);
+    facts.kv = options_.kv.value_or(ml::default_kv(model->desc(), options_.activations));
     facts.quantized = facts.quantized && options_.activations == ml::Activations::q8;
     return facts;
   }

@@ -72,9 +72,13 @@ void declare_run_options(Tool& tool, RunOptions& options) {
   app.add_option("--acts", options.activations, "What quantized matrices are multiplied with")
       ->transform(CLI::CheckedTransformer(std::map<std::string, ml::Activations>{
           {"q8", ml::Activations::q8}, {"f32", ml::Activations::f32}}));
-  app.add_option("--kv", options.kv, "KV cache; default: f16, with --acts f32 f32")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, ml::KvType>{
-          {"f16", ml::KvType::f16}, {"f32", ml::KvType::f32}, {"q8", ml::KvType::q8}}));
+  app.add_option("--kv", options.kv, "KV cache; default: the model's own, else f16 (with latent attention bf16), with --acts f32 f32")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, ml::KvType>{{"bf16", ml::KvType::bf16},
+                                                                            {"f16", ml::KvType::f16},
+                                                                            {"f32", ml::KvType::f32},
+                                                                            {"fp4", ml::KvType::fp4},
+                                                                            {"fp8", ml::KvType::fp8},
+                                                                            {"q8", ml::KvType::q8}}));
   app.add_option("--stop", options.stops, "End before this text; may be repeated")->allow_extra_args(false);
   app.add_option("--session", options.session,
                  "Go on from this file where it exists, and save to it at the end")
@@ -126,11 +130,10 @@ ml::SessionOptions session_options(const Tool& tool, const RunOptions& options) 
   const bool collects = !options.imatrix.empty();
   const auto activations =
       options.activations.value_or(collects ? ml::Activations::f32 : ml::Activations::q8);
-  const bool f32 = activations == ml::Activations::f32;
   return {.ctx = options.ctx,
           .batch = options.batch,
           .activations = activations,
-          .kv = options.kv.value_or(f32 ? ml::KvType::f32 : ml::KvType::f16),
+          .kv = options.kv,
           .threads = tool.threads(),
           .target = tool.target()};
 }

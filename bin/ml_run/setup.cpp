@@ -113,6 +113,9 @@ bool TextRun::open_draft() {
   }
   ml::SessionOptions session = session_options(tool_, options_);
   session.ctx = std::min(session.ctx, model->desc().max_seq);
+  if (!model->desc().has_latent()) {  // it may be smaller in this, too
+    if (session.kv == ml::KvType::fp8 || session.kv == ml::KvType::fp4) session.kv = ml::KvType::bf16;
+  }
   auto draft = ml::ModelDraft::create(*model, session);
   if (!draft) return report(draft.error(), options_.draft);
   draft_ = std::move(*draft);

@@ -1,5 +1,7 @@
 #include "mlb_info/words.hpp"
 
+#include <ml/session.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,6 +20,23 @@ std::size_t count_layers(const ml::ModelDesc& desc, Predicate predicate) {
 std::size_t n_linear(const ml::ModelDesc& desc) {
   return count_layers(desc,
                       [](const ml::LayerDesc& layer) { return layer.kind == ml::LayerKind::gated_delta; });
+}
+
+std::size_t n_latent(const ml::ModelDesc& desc) {
+  return count_layers(desc, [](const ml::LayerDesc& layer) { return layer.rank != 0; });
+}
+
+// "latent attention of rank 96 on 2 of 3 layers", "latent attention of ranks 64 to 96 on every layer"
+std::string latent_attention(const ml::ModelDesc& desc) {
+  std::uint32_t least = UINT32_MAX;
+  std::uint32_t most = 0;
+  for (const ml::LayerDesc& layer : desc.layers) {
+    if (layer.rank == 0) continue;
+    least = std::min(least, layer.rank);
+    most = std::max(most, layer.rank);
+  }
+  return fmt::format("latent attention of rank{} {}", least == most ? "" : "s",
+                     least == most ? std::to_string(most) : fmt::format("{} to {}", least, most));
 }
 
 std::size_t n_sparse(const ml::ModelDesc& desc) {
@@ -66,7 +85,11 @@ std::string share(std::size_t n, const ml::ModelDesc& desc) {
 
 std::string architecture(const ml::ModelDesc& desc) {
   std::vector<std::string> parts;
-  if (desc.n_kv_heads == desc.n_heads) {
+  if (const std::size_t n = n_latent(desc); n != 0)
+    parts.push_back(fmt::format("{} {}", latent_attention(desc), share(n, desc)));
+  if (n_latent(desc) == desc.layers.size()) {
+    // no layer has keys of heads
+  } else if (desc.n_kv_heads == desc.n_heads) {
     parts.push_back("multi-head attention");
   } else if (desc.n_kv_heads == 1) {
     parts.push_back("multi-query attention");
@@ -141,19 +164,19 @@ std::string rope(const ml::ModelDesc& desc) {
 
 }  // namespace
 
+ml::KvType usual_kv(const ml::ModelDesc& desc) { return ml::default_kv(desc, ml::Activations::q8); }
+
 std::uint64_t kv_bytes_per_token(const ml::ModelDesc& desc) {
-  constexpr std::uint64_t kKeysAndValues = 2;
-  constexpr std::uint64_t kF16Bytes = 2;
-  return (desc.layers.size() - n_linear(desc)) * kKeysAndValues * desc.kv_dim() * kF16Bytes;
+  return ml::kv_bytes_a_token(desc, usual_kv(desc));
 }
 
 std::uint64_t kv_bytes(const ml::ModelDesc& desc) {
-  const std::uint64_t layer_bytes = 2ull * desc.kv_dim() * 2;  // keys and values in f16
   std::uint64_t sum = 0;
+  ml::ModelDesc one = desc;
   for (const ml::LayerDesc& layer : desc.layers) {
-    if (layer.kind != ml::LayerKind::attention) continue;
+    one.layers.assign(1, layer);
     const bool windowed = layer.windowed && desc.sliding_window != 0;
-    sum += layer_bytes * (windowed ? std::min(desc.sliding_window, desc.max_seq) : desc.max_seq);
+    sum += kv_bytes_per_token(one) * (windowed ? std::min(desc.sliding_window, desc.max_seq) : desc.max_seq);
   }
   return sum;
 }
@@ -220,6 +243,13 @@ ordered_json model_json(const ml::ModelDesc& desc) {
                       {"v_dim", linear.v_dim},
                       {"conv", linear.conv}};
   }
+  if (n_latent(desc) != 0) {
+    ordered_json ranks = ordered_json::array();
+    for (const ml::LayerDesc& layer : desc.layers) ranks.push_back(layer.rank);
+    json["latent"] = {{"ranks", std::move(ranks)},
+                      {"kv", ml::kv_type_name(usual_kv(desc))},
+                      {"max_context", desc.latent.max_context}};
+  }
   if (n_sparse(desc) != 0) {
     const ml::MixtureDesc& mixture = desc.mixture;
     json["mixture"] = {{"n_experts", mixture.n_experts},
@@ -233,6 +263,7 @@ ordered_json model_json(const ml::ModelDesc& desc) {
   for (const ml::LayerDesc& layer : desc.layers) {
     std::vector<std::string> flags;
     if (layer.kind == ml::LayerKind::gated_delta) flags.push_back("linear");
+    if (layer.kind == ml::LayerKind::latent_attention) flags.push_back("latent");
     if (layer.windowed) flags.push_back("window");
     if (layer.local_rope) flags.push_back("local_rope");
     if (layer.no_rope) flags.push_back("no_rope");

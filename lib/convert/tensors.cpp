@@ -1,5 +1,6 @@
 #include "convert/tensors.hpp"
 
+#include "convert/latent.hpp"
 #include "util/json.hpp"
 #include "util/name_list.hpp"
 #include "util/try.hpp"
@@ -43,6 +44,8 @@ std::string shape_text(const std::vector<std::uint64_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
+constexpr std::string_view kWeight = ".weight";
+
 using Shape64 = std::vector<std::uint64_t>;
 
 // Dimensions of 1 in front say nothing: writers differ in them.
@@ -55,8 +58,9 @@ bool same_shape(const Shape64& a, const Shape64& b) {
   return a == b || std::ranges::equal(without_ones(a), without_ones(b));
 }
 
-Shape64 checkpoint_shape(Role role, std::uint64_t rows, std::uint64_t cols) {
+Shape64 checkpoint_shape(const ModelDesc& desc, Role role, std::uint64_t rows, std::uint64_t cols) {
   if (role == Role::lconv) return {rows, 1, cols};
+  if (is_head_map(role)) return {desc.n_heads, rows / desc.n_heads, cols};
   if (is_matrix(role)) return {rows, cols};
   return {cols};
 }
@@ -126,11 +130,20 @@ class Mapper {
   }
 
   std::string name_of(Role role, std::uint32_t layer) const {
+    if (const std::string_view latent = latent_tensor_name(role); !latent.empty())
+      return latent_name(fmt::format("{}layers.{}.{}", root_, layer, latent));
     const TensorRow* row = row_of(role);
     if (row == nullptr) return tensor_name(role, layer);
     if (role == Role::wcls) return classifier_name(row->name);
     if (layer == kNoLayer) return root_ + std::string(row->name);
     return fmt::format("{}layers.{}.{}", root_, layer, row->name);
+  }
+
+  // Seeds are always of a NAME.weight.
+  std::string latent_name(std::string name) const {
+    return checkpoint_.find(name) == nullptr && checkpoint_.find(name + std::string(kWeight)) != nullptr
+               ? name + std::string(kWeight)
+               : name;
   }
 
   // At the top level whatever the root; wrappers that were saved whole keep it beside their text model.
@@ -174,7 +187,8 @@ class Mapper {
     if (is_expert(role) && row_of(role) != nullptr) return take_experts(role, layer);
     std::string name = name_of(role, layer);
     const CheckpointTensor* entry = checkpoint_.find(name);
-    const TensorRow* row_or_none = row_of(role);
+    const TensorRow latent{role, latent_tensor_name(role)};
+    const TensorRow* row_or_none = latent.name.empty() ? row_of(role) : &latent;
     if (entry == nullptr || row_or_none == nullptr) {
       if (name != last_missing_) missing_.add(name);  // fused parts come in a row
       last_missing_ = name;
@@ -182,9 +196,10 @@ class Mapper {
       return {};
     }
     const TensorRow& row = *row_or_none;
-    const Shape shape = role_shape(desc_, role);
+    const Shape shape = role_shape(desc_, role, layer);
     const PartRows part = part_rows(desc_, row.part, shape.rows);
-    ML_TRY(TensorView view, whole_view(*entry, checkpoint_shape(role, part.total, shape.cols)));
+    ML_TRY(TensorView view,
+           whole_view(*entry, checkpoint_shape(desc_, role, part.total, shape.cols)));
     if (row.part == Part::head_first || row.part == Part::head_second) {
       const auto gather = [&](std::span<const std::byte> bytes, std::uint64_t row_bytes) {
         return row_bytes == 0 ? bytes : keep(gather_rows(bytes, row_bytes, part.first, desc_.head_dim));
@@ -217,8 +232,12 @@ class Mapper {
     return fmt::format("the config implies {} that the checkpoint lacks{}", missing_.text("tensor"), hint);
   }
 
+  struct LayerPart {
+    std::uint32_t layer = kNoLayer;
+    std::string_view name = {};
+  };
   // "self_attn.o_proj.bias" of "model.layers.3.self_attn.o_proj.bias"; empty where there is no such layer.
-  std::string_view layer_part(std::string_view name) const {
+  LayerPart layer_part(std::string_view name) const {
     const std::string prefix = root_ + "layers.";
     if (!name.starts_with(prefix)) return {};
     name.remove_prefix(prefix.size());
@@ -226,7 +245,16 @@ class Mapper {
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), layer);
     if (error != std::errc() || end == name.data() + name.size() || *end != '.' || layer >= desc_.n_layers())
       return {};
-    return name.substr(static_cast<std::size_t>(end + 1 - name.data()));
+    return {layer, name.substr(static_cast<std::size_t>(end + 1 - name.data()))};
+  }
+
+  // Keys and values of the heads that a latent vector stands for: a checkpoint with
+  // model-mla-delta.safetensors beside it still has them.
+  bool is_replaced(const LayerPart& part) const {
+    if (part.layer == kNoLayer || desc_.layers[part.layer].kind != LayerKind::latent_attention) return false;
+    return std::any_of(family_.tensors.begin(), family_.tensors.end(), [&](const TensorRow& row) {
+      return (row.role == Role::wk || row.role == Role::wv) && row.name == part.name;
+    });
   }
 
   // Every tensor that nothing took must be one that may stay behind.
@@ -243,7 +271,9 @@ class Mapper {
                                      [&](std::string_view start) { return tensor.name.starts_with(start); });
       if (ignored || other || (desc_.shared_classifier && tensor.name == name_of(Role::wcls, kNoLayer)))
         continue;
-      if (!contains(family_.zero_only, layer_part(tensor.name))) {
+      const LayerPart part = layer_part(tensor.name);
+      if (is_replaced(part)) continue;
+      if (!contains(family_.zero_only, part.name)) {
         unknown.add(tensor.name);
       } else if (!all_zero(*tensor.entry->tensor)) {
         return Error{.status = Status::unsupported,

@@ -219,7 +219,9 @@ std::optional<ImatrixInput> imatrix_input(Role role, const ModelDesc& desc) {
     case Role::lb:
     case Role::la:
     case Role::v_router:
-    case Role::v_expert: return ImatrixInput::qkv;
+    case Role::v_expert:
+    case Role::kv_a_x:
+    case Role::k_rope_proj: return ImatrixInput::qkv;
     case Role::wo:
     case Role::lout: return ImatrixInput::o;
     case Role::w1:

@@ -87,6 +87,12 @@ std::uint32_t mlb_q8_class(Role role) {
     case Role::dt_bias:
     case Role::a_log:
     case Role::lnorm:
+    case Role::kv_a_x:
+    case Role::kv_a_v:
+    case Role::k_rope_proj:
+    case Role::q_rope_mix:
+    case Role::q_lat:
+    case Role::v_up:
     case Role::v_router:
     case Role::v_router_bias:
     case Role::v_expert:

@@ -5,6 +5,7 @@
 #include "kernels/attention_kernels.hpp"
 #include "kernels/float_matmul.hpp"
 #include "kernels/gated_delta_kernels.hpp"
+#include "kernels/latent_cache_kernels.hpp"
 #include "kernels/q4_0_kernels.hpp"
 #include "kernels/q8_0_kernels.hpp"
 #include "kernels/seed_search_kernels.hpp"
@@ -30,7 +31,8 @@ constexpr Table kRows{
     .softcap = softcap,
     .exp = exp_vector,
     .to_f16 = to_f16,
-    .attend = {attend<CacheF32>, attend<CacheF16>, attend<CacheQ8>},
+    .attend = {attend<CacheF32>, attend<CacheF16>, attend<CacheQ8>, attend<CacheBf16>, attend<CacheFp8>,
+               attend<CacheFp4>},
     .conv_silu = conv_silu,
     .delta_step = delta_step,
     .try_seeds = {try_seeds<3>, try_seeds<4>},

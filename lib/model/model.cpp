@@ -46,7 +46,7 @@ Result<Model> Model::assemble(ModelDesc desc, std::vector<Tensor> tensors, std::
       return Error{
           .status = Status::format, .message = "tensor is missing", .tensor = tensor_name(role, layer)};
     }
-    const Shape shape = role_shape(model.desc_, role);
+    const Shape shape = role_shape(model.desc_, role, layer);
     for (const Tensor& tensor : found) {
       if (shape == Shape{tensor.view.rows, tensor.view.cols}) continue;
       return Error{.status = Status::shape,

@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <functional>
+#include <numeric>
 #include <unordered_set>
 
 namespace ml {
@@ -72,6 +74,42 @@ Result<void> find_sources(const SeedPackOptions& options, PackPlan& plan) {
     if (options.strict) return orphan_warning(tensor);
     plan.report.warnings.push_back(orphan_warning(tensor));
   }
+  return {};
+}
+
+// Latent attention stands where its layer's keys stood; keys and values go.
+Result<void> replace_by_latent(const LatentConversion& conversion, PackPlan& plan) {
+  constexpr std::string_view kKeys = "k_proj.weight";
+  const SafetensorsDtype* bf16 = find_safetensors_dtype("BF16");
+  std::vector<PackSource> kept;
+  std::size_t n_found = 0;
+  for (PackSource& source : plan.sources) {
+    const std::string& name = source.tensor.name;
+    if (std::find(conversion.dropped.begin(), conversion.dropped.end(), name) == conversion.dropped.end()) {
+      kept.push_back(std::move(source));
+      continue;
+    }
+    ++n_found;
+    if (!name.ends_with(kKeys)) continue;
+    const std::string prefix = name.substr(0, name.size() - kKeys.size()) + "mla.";
+    for (const LatentTensor& tensor : conversion.tensors) {
+      if (!tensor.name.starts_with(prefix)) continue;
+      plan.made.push_back({.name = tensor.name, .dtype = bf16, .shape = tensor.shape, .data = tensor.bf16});
+      plan.made_entries.push_back({&plan.made.back(), source.tensor.entry->path});
+      const std::uint64_t rows = std::accumulate(tensor.shape.begin(), tensor.shape.end() - 1, std::uint64_t{1},
+                                                 std::multiplies<>());
+      const TensorView view{
+          .encoding = Encoding::bf16, .rows = rows, .cols = tensor.shape.back(), .data = tensor.bf16};
+      kept.push_back({.tensor = {.name = tensor.name,
+                                 .shape = tensor.shape,
+                                 .dtype = bf16->name,
+                                 .view = view,
+                                 .entry = &plan.made_entries.back()}});
+    }
+  }
+  if (n_found != conversion.dropped.size() || plan.made.size() != conversion.tensors.size())
+    return Error{.status = Status::arg, .message = "the conversion is of another model"};
+  plan.sources = std::move(kept);
   return {};
 }
 
@@ -159,6 +197,10 @@ Result<std::string> make_config(const std::string& path, const SeedPackOptions& 
     return Error{.status = Status::format, .message = "is no JSON object", .path = path};
   nlohmann::ordered_json config = nlohmann::ordered_json::parse(text);
   for (const char* key : {"auto_map", "quantization", "model_file"}) config.erase(key);
+  if (options.latent != nullptr) {
+    config["mla_ranks"] = options.latent->ranks;
+    config["mla_rope_dim"] = 128;
+  }
   if (std::any_of(tensors.begin(), tensors.end(), is_affine)) {
     nlohmann::ordered_json quantization{{"group_size", 64}, {"bits", 8}, {"mode", "affine"}};
     for (const LayoutTensor& tensor : tensors) {
@@ -264,6 +306,11 @@ Result<PackPlan> make_pack_plan(const std::string& input, const std::string& out
   ML_CHECK(open_input(input, plan));
   ML_CHECK(find_sources(options, plan));
   if (plan.folder) ML_CHECK(stack_experts(input, plan.sources));
+  if (options.latent != nullptr) {
+    if (!plan.folder)
+      return Error{.status = Status::arg, .message = "only a folder has a model to convert", .path = input};
+    ML_CHECK(replace_by_latent(*options.latent, plan));
+  }
   Chooser chooser(options);
   for (const PackSource& pack_source : plan.sources) {
     const CheckpointTensor& source = pack_source.tensor;

@@ -6,6 +6,7 @@
 #include "formats/nanoseed_layout.hpp"
 #include "formats/shards.hpp"
 
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct PackPlan {
   bool folder = true;  ///< else a single file
   std::vector<Shard> shards = {};
   std::vector<CheckpointEntry> entries = {};
+  std::deque<SafetensorsTensor> made = {};  ///< those of SeedPackOptions::latent
+  std::deque<CheckpointEntry> made_entries = {};
   std::vector<PackSource> sources = {};  ///< by index of the layout's tensors
   std::vector<LayoutTensor> tensors = {};
   Layout layout = {};

@@ -23,7 +23,11 @@ Result<std::unique_ptr<Workspace>> Workspace::create(const Model& model, const S
   ML_TRY(workspace->hidden_, AlignedBuffer<float>::allocate(batch * desc.dim));
   ML_TRY(workspace->delta_, AlignedBuffer<float>::allocate(batch * desc.dim));
   ML_TRY(workspace->input, Operand::create(batch, desc.dim));
-  std::uint64_t n_bytes = kernels::attention_floats(desc.head_dim) * sizeof(float);
+  std::uint64_t n_bytes = 0;
+  for (const LayerDesc& layer : desc.layers) {
+    const std::uint64_t row_dim = std::uint64_t(desc.head_dim) + layer.rank;
+    n_bytes = std::max(n_bytes, kernels::attention_floats(row_dim) * sizeof(float));
+  }
   for (const Tensor& tensor : model.tensors())
     n_bytes = std::max(n_bytes, kernels::panel_bytes(tensor.view.cols));
   ML_TRY(workspace->scratch, ThreadScratch::create(workspace->pool.n_threads(), n_bytes));

@@ -16,6 +16,11 @@
 
 namespace ml {
 
+/// Is shown what each layer of ordinary attention reads, and the values that it makes of it (kv_dim floats a
+/// token, `stride` apart): of tokens [0, n_tokens), which come in order.
+using InputWatcher = std::function<void(std::uint32_t layer, const Operand& x, const float* values,
+                                        std::uint64_t stride, std::uint64_t n_tokens)>;
+
 /// What all layers of a session share: kernels, threads, and the residual stream of the batch under way.
 class Workspace {
  public:
@@ -50,6 +55,7 @@ class Workspace {
   float* delta() { return delta_.data(); }
   ThreadScratch scratch;
   ImatrixCollector::Impl* sums = nullptr;  ///< null: nobody collects
+  InputWatcher watcher;                    ///< empty: nobody looks
   RouteSink routes;                        ///< empty: nobody asks
   Operand input;                           ///< [batch][dim]: the normalized stream, what a layer multiplies
 

@@ -3,8 +3,10 @@
 #include <ml/encoding.hpp>
 #include <ml/status.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,7 +18,16 @@ enum class RopeType : std::uint8_t { plain, llama3, linear, yarn };
 /// Which dimensions of a head rotate together: (2i, 2i + 1), or (i, i + rot_dim / 2).
 enum class RopeLayout : std::uint8_t { interleaved, rotate_half };
 enum class Activation : std::uint8_t { silu, gelu_tanh };
-enum class LayerKind : std::uint8_t { attention, gated_delta };
+/// latent_attention: heads share one latent vector a position (nanoseedlm(5), LATENT ATTENTION).
+enum class LayerKind : std::uint8_t { attention, gated_delta, latent_attention };
+
+/// How a cache keeps what attention reads again. bf16, fp8 and fp4 are the formats of latent attention;
+/// layers of ordinary attention keep bf16 where the type is fp8 or fp4.
+enum class KvType : std::uint8_t { f32, f16, q8, bf16, fp8, fp4 };
+
+/// @return "f16": as options and reports spell it
+ML_API std::string_view kv_type_name(KvType type);
+ML_API std::optional<KvType> find_kv_type(std::string_view name);
 /// What the attention's output is multiplied with: sigmoid(wg x), or log2(1 + 2^(wg x)).
 enum class GateFunction : std::uint8_t { sigmoid, softplus };
 
@@ -63,6 +74,13 @@ struct LayerDesc {
   bool local_rope = false;  ///< rotates with RopeDesc::local_theta, unscaled
   bool no_rope = false;     ///< leaves queries and keys unrotated
   bool sparse = false;      ///< values and feed-forward are mixtures of experts (ModelDesc::mixture)
+  std::uint32_t rank = 0;   ///< elements of the latent vector; 0 for other kinds
+};
+
+/// What a model with latent attention says of its use; unset or 0 where it says nothing.
+struct LatentDesc {
+  std::optional<KvType> kv = {};
+  std::uint32_t max_context = 0;  ///< ModelDesc::max_seq is not above it
 };
 
 /// The meaning of a model, whatever file it came from. All values are resolved: no "0 means default",
@@ -92,16 +110,21 @@ struct ModelDesc {
   float attn_softcap = 0;   ///< 0: none
   float final_softcap = 0;  ///< 0: none
   GatedDeltaDesc linear = {};
+  LatentDesc latent = {};
   MixtureDesc mixture = {};
   std::vector<LayerDesc> layers = {};
 
   std::uint32_t n_layers() const { return static_cast<std::uint32_t>(layers.size()); }
   std::uint32_t q_dim() const { return n_heads * head_dim; }
   std::uint32_t kv_dim() const { return n_kv_heads * head_dim; }
+  bool has_latent() const {
+    return std::any_of(layers.begin(), layers.end(),
+                       [](const LayerDesc& layer) { return layer.kind == LayerKind::latent_attention; });
+  }
 };
 
-/// What a tensor is for. The names are those of mlb(5), BODY, and nanoseedlm(5), MOVA. Those that begin with
-/// v_expert or expert_ are there once for each expert.
+/// What a tensor is for. The names are those of mlb(5), BODY, and nanoseedlm(5), LATENT ATTENTION and MOVA. Those
+/// that begin with v_expert or expert_ are there once for each expert.
 enum class Role : std::uint8_t {
   tok_emb,
   attn_norm,
@@ -133,6 +156,12 @@ enum class Role : std::uint8_t {
   final_norm,
   wcls,
   // No .mlb and no .mog holds those from here on.
+  kv_a_x,
+  kv_a_v,
+  k_rope_proj,
+  q_rope_mix,
+  q_lat,
+  v_up,
   v_router,
   v_router_bias,
   v_expert,
@@ -175,20 +204,25 @@ ML_API std::uint32_t role_count(const ModelDesc& desc, Role role);
 /// True for roles that are there once for each expert.
 ML_API bool is_expert(Role role);
 
-/// Shape that `desc` gives a tensor, that of one expert: {rows, cols}; vectors have one row. {0, 0} when the
-/// model has no such tensor.
+/// Shape that `desc` gives a tensor, that of one expert: {rows, cols}; vectors have one row, maps of heads stand
+/// one below the other. {0, 0} when the model has no such tensor.
 struct Shape {
   std::uint64_t rows = 0;
   std::uint64_t cols = 0;
   friend bool operator==(const Shape&, const Shape&) = default;
 };
-ML_API Shape role_shape(const ModelDesc& desc, Role role);
+///
+/// @param layer  counts for the roles of latent attention only
+ML_API Shape role_shape(const ModelDesc& desc, Role role, std::uint32_t layer = kNoLayer);
 
 /// @return the roles of one layer of that kind, in the order of mlb(5), BODY
 ML_API std::vector<Role> layer_roles(const ModelDesc& desc, const LayerDesc& layer);
 
 /// True for weight matrices (which may be quantized), false for vectors and lconv (always float32 in .mlb).
 ML_API bool is_matrix(Role role);
+
+/// True for a matrix of each head (q_rope_mix, q_lat, v_up): its products take float32 activations always.
+ML_API bool is_head_map(Role role);
 
 struct OpenOptions {
   /// Skips the pass over all Q8_0 quants (no byte may be -128). Only for files that were checked before.
