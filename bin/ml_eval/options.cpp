@@ -75,7 +75,9 @@ void declare_options(cli::Tool& tool, Options& options) {
   app.add_option("--acts", options.activations, "What quantized matrices are multiplied with")
       ->transform(CLI::CheckedTransformer(std::map<std::string, ml::Activations>{
           {"q8", ml::Activations::q8}, {"f32", ml::Activations::f32}}));
-  app.add_option("--kv", options.kv, "KV cache; default: the model's own, else f16 (with latent attention bf16), with --acts f32 f32")
+  app.add_option(
+         "--kv", options.kv,
+         "KV cache; default: the model's own, else f16 (with latent attention bf16), with --acts f32 f32")
       ->transform(CLI::CheckedTransformer(std::map<std::string, ml::KvType>{{"bf16", ml::KvType::bf16},
                                                                             {"f16", ml::KvType::f16},
                                                                             {"f32", ml::KvType::f32},

@@ -77,8 +77,9 @@ std::string latent_text(const ml::LatentReport& report) {
                fmt::format("{:.4f}", layer.rotation_lost), fmt::format("{:.4f}", layer.latent_lost),
                fmt::format("{:.6f}", layer.kl)});
   }
-  return table.text() + fmt::format("all: KL {:.6f}, perplexity {:.4f}, before {:.4f} ({} of {} tokens)\n", report.kl,
-                                    report.perplexity, report.base_perplexity, report.n_scored, report.n_tokens);
+  return table.text() + fmt::format("all: KL {:.6f}, perplexity {:.4f}, before {:.4f} ({} of {} tokens)\n",
+                                    report.kl, report.perplexity, report.base_perplexity, report.n_scored,
+                                    report.n_tokens);
 }
 
 nlohmann::ordered_json latent_json(const ml::LatentReport& report) {
@@ -90,12 +91,9 @@ nlohmann::ordered_json latent_json(const ml::LatentReport& report) {
                       {"latent_energy_lost", layer.latent_lost},
                       {"kl", layer.kl}});
   }
-  return {{"layers", std::move(layers)},
-          {"n_tokens", report.n_tokens},
-          {"n_scored", report.n_scored},
-          {"kl", report.kl},
-          {"perplexity", report.perplexity},
-          {"base_perplexity", report.base_perplexity},
+  return {{"layers", std::move(layers)},     {"n_tokens", report.n_tokens},
+          {"n_scored", report.n_scored},     {"kl", report.kl},
+          {"perplexity", report.perplexity}, {"base_perplexity", report.base_perplexity},
           {"seconds", report.seconds}};
 }
 

@@ -31,8 +31,9 @@ Result<void> read_ranks(const Config& config, ModelDesc& desc) {
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     if (ranks[i] == 0) continue;
     if (ranks[i] % kRankStep != 0 || ranks[i] > kMaxRank) {
-      return bad_rank(config, i, fmt::format("{}, must be 0 or a multiple of {} up to {}", ranks[i], kRankStep,
-                                             kMaxRank));
+      return bad_rank(
+          config, i,
+          fmt::format("{}, must be 0 or a multiple of {} up to {}", ranks[i], kRankStep, kMaxRank));
     }
     if (desc.layers[i].kind != LayerKind::attention) {
       return bad_rank(config, i, fmt::format("{}, must be 0: the layer has linear attention", ranks[i]));
@@ -45,11 +46,12 @@ Result<void> read_ranks(const Config& config, ModelDesc& desc) {
 
 Result<void> check_heads(const Config& config, const ModelDesc& desc) {
   if (desc.head_dim != kHeadDim || desc.rope.rot_dim != kHeadDim) {
-    return Error{.status = Status::unsupported,
-                 .message = fmt::format("head_dim is {} with {} rotated dimensions, latent attention (mla_ranks) "
-                                        "needs {} of {}",
-                                        desc.head_dim, desc.rope.rot_dim, kHeadDim, kHeadDim),
-                 .path = config.path()};
+    return Error{
+        .status = Status::unsupported,
+        .message = fmt::format("head_dim is {} with {} rotated dimensions, latent attention (mla_ranks) "
+                               "needs {} of {}",
+                               desc.head_dim, desc.rope.rot_dim, kHeadDim, kHeadDim),
+        .path = config.path()};
   }
   ML_TRY(const std::uint32_t rope_dim, config.count("mla_rope_dim", 0, UINT32_MAX, kHeadDim));
   if (rope_dim != kHeadDim) return config.wrong("mla_rope_dim", fmt::format("{}", kHeadDim), Status::shape);

@@ -198,8 +198,7 @@ class Mapper {
     const TensorRow& row = *row_or_none;
     const Shape shape = role_shape(desc_, role, layer);
     const PartRows part = part_rows(desc_, row.part, shape.rows);
-    ML_TRY(TensorView view,
-           whole_view(*entry, checkpoint_shape(desc_, role, part.total, shape.cols)));
+    ML_TRY(TensorView view, whole_view(*entry, checkpoint_shape(desc_, role, part.total, shape.cols)));
     if (row.part == Part::head_first || row.part == Part::head_second) {
       const auto gather = [&](std::span<const std::byte> bytes, std::uint64_t row_bytes) {
         return row_bytes == 0 ? bytes : keep(gather_rows(bytes, row_bytes, part.first, desc_.head_dim));

@@ -102,7 +102,8 @@ inline void add_values(const AttentionQuery* queries, const float (*weights)[kKe
 }
 template <int kD, int kT, class LoadValue>
 inline void add_all_values(const AttentionQuery* queries, const float (*weights)[kKeyBlock],
-                           const float* rescale, Visible keys, std::uint64_t value_dim, LoadValue load_value) {
+                           const float* rescale, Visible keys, std::uint64_t value_dim,
+                           LoadValue load_value) {
   std::uint64_t d = 0;
   for (; d + kD * kLanes <= value_dim; d += kD * kLanes) {
     add_values<kD, kT>(queries, weights, rescale, keys, value_dim, d, load_value);
@@ -272,8 +273,8 @@ void attend(const AttentionArgs& args) {
     const std::uint64_t n_keys = last - block < kKeyBlock ? last - block + 1 : kKeyBlock;
     const std::uint64_t ring_offset = block % args.capacity * row_bytes;
     const bool same = args.values == args.keys;
-    decode_keys<Cache>(static_cast<const unsigned char*>(args.keys) + ring_offset, n_keys, args.head_dim, same,
-                       same ? values : rows, keys);
+    decode_keys<Cache>(static_cast<const unsigned char*>(args.keys) + ring_offset, n_keys, args.head_dim,
+                       same, same ? values : rows, keys);
     if (!same) {
       decode_rows<Cache>(static_cast<const unsigned char*>(args.values) + ring_offset, n_keys, args.head_dim,
                          values);

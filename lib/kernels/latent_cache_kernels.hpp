@@ -4,7 +4,8 @@
 // vector of head_dim - 128 elements and the 128 elements of its rotated key:
 //
 //   fp8   r codes, r / 32 scales, 128 codes, 4 scales
-//   fp4   lead codes of fp8, (r - lead) / 2 bytes of fp4, lead / 32 scales, (r - lead) / 16 scales, 128 codes,
+//   fp4   lead codes of fp8, (r - lead) / 2 bytes of fp4, lead / 32 scales, (r - lead) / 16 scales, 128
+//   codes,
 //         4 scales; lead = min(r, 256)
 
 #include "kernels/table.hpp"
@@ -21,7 +22,9 @@ inline Floats load_e4m3(const unsigned char* codes) {
   return copysign(mul(bits_to_floats(shift_left<20>(magnitude)), set1(0x1p120f)), as_signed);
 }
 // 2^(scale - 127); 255 is what is not finite.
-inline Floats fp8_scale(unsigned char scale) { return bits_to_floats(shift_left<23>(set1(std::int32_t{scale}))); }
+inline Floats fp8_scale(unsigned char scale) {
+  return bits_to_floats(shift_left<23>(set1(std::int32_t{scale})));
+}
 
 inline Floats load_fp8(const unsigned char* codes, const unsigned char* scales, std::uint64_t d) {
   return mul(load_e4m3(codes + d), fp8_scale(scales[d / kFp8Block]));

@@ -28,7 +28,8 @@ struct CalibrationOptions {
 /// @param wanted  for each layer, whether it counts
 /// @error arg     a token is not below the vocabulary; no tokens
 /// @error format  the model gives values that are not finite
-/// @cost          a pass over the tokens, and z^2 / 2 products of doubles a token and layer; z^2 doubles a layer
+/// @cost          a pass over the tokens, and z^2 / 2 products of doubles a token and layer; z^2 doubles a
+/// layer
 Result<Calibration> calibrate(const Model& model, std::span<const std::uint32_t> tokens,
                               const std::vector<bool>& wanted, const CalibrationOptions& options);
 

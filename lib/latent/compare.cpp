@@ -14,7 +14,8 @@ constexpr std::uint64_t kMostFloats = 1u << 26;
 
 Result<LogitsBase> LogitsBase::create(const Model& model, std::span<const std::uint32_t> tokens,
                                       std::uint32_t most, const SessionOptions& options) {
-  if (tokens.size() < 2) return Error{.status = Status::arg, .message = "fewer than 2 tokens to compare with"};
+  if (tokens.size() < 2)
+    return Error{.status = Status::arg, .message = "fewer than 2 tokens to compare with"};
   const ModelDesc& desc = model.desc();
   const std::uint64_t fits = std::max<std::uint64_t>(kMostFloats / desc.vocab, 1) + 1;
   const std::uint64_t n = std::min({fits, std::uint64_t(most), tokens.size(), std::uint64_t(desc.max_seq)});

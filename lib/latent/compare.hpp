@@ -15,8 +15,8 @@ class LogitsBase {
  public:
   /// @param tokens  at least 2; used from their end, as many as memory and context allow
   /// @param most    tokens
-  static Result<LogitsBase> create(const Model& model, std::span<const std::uint32_t> tokens, std::uint32_t most,
-                                   const SessionOptions& options);
+  static Result<LogitsBase> create(const Model& model, std::span<const std::uint32_t> tokens,
+                                   std::uint32_t most, const SessionOptions& options);
 
   /// Divergence and perplexities of another model on them.
   Result<EvaluationSums> compare(const Model& other) const;

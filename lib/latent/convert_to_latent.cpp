@@ -97,14 +97,15 @@ class Converter {
 
   Result<void> check_tokens() const {
     if (options_.tokens.size() < 2) {
-      return Error{.status = Status::arg,
-                   .message = fmt::format("{} token to calibrate with, must be 2 at least", options_.tokens.size())};
+      return Error{
+          .status = Status::arg,
+          .message = fmt::format("{} token to calibrate with, must be 2 at least", options_.tokens.size())};
     }
     for (const std::uint32_t token : options_.tokens) {
       if (token < model_.desc().vocab) continue;
       return Error{.status = Status::arg,
-                   .message = fmt::format("token to calibrate with is {}, must be below the vocabulary of {}", token,
-                                          model_.desc().vocab)};
+                   .message = fmt::format("token to calibrate with is {}, must be below the vocabulary of {}",
+                                          token, model_.desc().vocab)};
     }
     return {};
   }
@@ -114,10 +115,11 @@ class Converter {
     for (const std::uint32_t rank : result_.ranks) wanted.push_back(rank != 0);
     const double n_tokens = static_cast<double>(options_.tokens.size());
     ML_TRY(Calibration calibration,
-           calibrate(model_, options_.tokens, wanted,
-                     {.threads = options_.threads, .target = options_.target, .progress = [&](std::uint64_t done) {
-                        tell(kCalibrated * static_cast<double>(done) / n_tokens);
-                      }}));
+           calibrate(
+               model_, options_.tokens, wanted,
+               {.threads = options_.threads, .target = options_.target, .progress = [&](std::uint64_t done) {
+                  tell(kCalibrated * static_cast<double>(done) / n_tokens);
+                }}));
     result_.report.n_tokens = options_.tokens.size();
     const RopeDesc& rope = model_.desc().rope;
     const double factor = rope.type == RopeType::yarn ? static_cast<double>(rope.attn_factor) : 1.0;
@@ -126,11 +128,10 @@ class Converter {
       if (!wanted[layer]) continue;
       const bool rotates = !model_.desc().layers[layer].no_rope;
       const auto done = static_cast<double>(result_.report.layers.size());
-      const LatentWeights weights =
-          fit_latent(pool_, heads_of(model_, layer), calibration[layer], result_.ranks[layer],
-                     rotates ? factor * factor : 1, [&](double share) {
-                       tell(kCalibrated + (kFitted - kCalibrated) * (done + share) / n_layers);
-                     });
+      const LatentWeights weights = fit_latent(
+          pool_, heads_of(model_, layer), calibration[layer], result_.ranks[layer],
+          rotates ? factor * factor : 1,
+          [&](double share) { tell(kCalibrated + (kFitted - kCalibrated) * (done + share) / n_layers); });
       calibration[layer] = Dense();
       for (LatentTensor& tensor : result_.tensors) {
         if (tensor.layer == layer) ML_CHECK(round_to_bf16(weights_of(tensor.role, weights), tensor));
@@ -175,10 +176,11 @@ class Converter {
     for (const LatentTensor& tensor : result_.tensors) {
       if (!goes(tensor.layer)) continue;
       const Shape shape = role_shape(desc, tensor.role, tensor.layer);
-      tensors.push_back({tensor.role,
-                         tensor.layer,
-                         tensor.name,
-                         {.encoding = Encoding::bf16, .rows = shape.rows, .cols = shape.cols, .data = tensor.bf16}});
+      tensors.push_back(
+          {tensor.role,
+           tensor.layer,
+           tensor.name,
+           {.encoding = Encoding::bf16, .rows = shape.rows, .cols = shape.cols, .data = tensor.bf16}});
     }
     return Model::assemble(std::move(desc), std::move(tensors), {});
   }
@@ -194,7 +196,8 @@ class Converter {
       ML_TRY(const Model model, converted(report.layers[i].layer));
       ML_TRY(const EvaluationSums sums, base.compare(model));
       report.layers[i].kl = sums.kl().mean;
-      tell(kFitted + (1 - kFitted) * static_cast<double>(i + 1) / static_cast<double>(report.layers.size() + 1));
+      tell(kFitted +
+           (1 - kFitted) * static_cast<double>(i + 1) / static_cast<double>(report.layers.size() + 1));
     }
     ML_TRY(const Model model, converted(kNoLayer));
     ML_TRY(const EvaluationSums sums, base.compare(model));

@@ -33,7 +33,7 @@ double dot(const double* a, const double* b, std::uint64_t n) {
 }
 
 Dense multiply_transposed(ThreadPool& pool, const Dense& a, const Dense& b) {
-  constexpr int kTogether = 4;       // rows of a that meet a row of b while it is in registers
+  constexpr int kTogether = 4;         // rows of a that meet a row of b while it is in registers
   constexpr std::uint64_t kTile = 32;  // rows of b that stay in the cache
   Dense product(a.rows, b.rows);
   pool.run(a.rows, 16, [&](std::uint64_t begin, std::uint64_t end) {
@@ -45,8 +45,10 @@ Dense multiply_transposed(ThreadPool& pool, const Dense& a, const Dense& b) {
         for (int k = 0; k < kTogether; ++k) rows[k] = a.row(four ? r + static_cast<std::uint64_t>(k) : r);
         for (std::uint64_t c = tile; c < tile_end; ++c) {
           double sums[kTogether];
-          four ? dot_rows<kTogether>(rows, b.row(c), a.cols, sums) : dot_rows<1>(rows, b.row(c), a.cols, sums);
-          for (int k = 0; k < (four ? kTogether : 1); ++k) product.at(r + static_cast<std::uint64_t>(k), c) = sums[k];
+          four ? dot_rows<kTogether>(rows, b.row(c), a.cols, sums)
+               : dot_rows<1>(rows, b.row(c), a.cols, sums);
+          for (int k = 0; k < (four ? kTogether : 1); ++k)
+            product.at(r + static_cast<std::uint64_t>(k), c) = sums[k];
         }
         r += four ? kTogether : 1;
       }

@@ -25,14 +25,15 @@ struct Pair {
 
 // One key of all heads for each pair, and each head's part in it: key of head g = alpha[g] kappa + the rest.
 struct SharedKey {
-  Dense kappa;                             // [128][dim]
+  Dense kappa;                              // [128][dim]
   std::vector<std::vector<Complex>> alpha;  // [pair][head]
   double kept = 0;
   double total = 0;
 };
 
 // Root of the summed mean squares of the pair's queries of each group of heads.
-std::vector<std::vector<double>> query_norms(ThreadPool& pool, const HeadWeights& heads, const Dense& inputs) {
+std::vector<std::vector<double>> query_norms(ThreadPool& pool, const HeadWeights& heads,
+                                             const Dense& inputs) {
   const Dense projected = multiply_transposed(pool, heads.wq, inputs);
   const std::uint64_t group = heads.n_heads / heads.n_kv_heads;
   std::vector<std::vector<double>> norms(kPairs, std::vector<double>(heads.n_kv_heads));
@@ -78,9 +79,9 @@ std::vector<Complex> top_eigenvector(ThreadPool& pool, const std::vector<Complex
   value = eigen.values[0];
   std::vector<Complex> vector(n);
   for (std::uint64_t i = 0; i < n; ++i) vector[i] = {eigen.vectors.at(0, i), eigen.vectors.at(0, n + i)};
-  const Complex largest = *std::max_element(vector.begin(), vector.end(), [](const Complex& a, const Complex& b) {
-    return std::norm(a) < std::norm(b);
-  });
+  const Complex largest =
+      *std::max_element(vector.begin(), vector.end(),
+                        [](const Complex& a, const Complex& b) { return std::norm(a) < std::norm(b); });
   const Complex turn = std::conj(largest) / std::abs(largest);
   for (Complex& element : vector) element *= turn;
   return vector;
@@ -99,9 +100,9 @@ SharedKey share_keys(ThreadPool& pool, const HeadWeights& heads, const Dense& in
       for (std::uint64_t h = 0; h < n; ++h) {
         const Pair a(g, i);
         const Pair b(h, i);
-        matrix[g * n + h] = s[g] * s[h] *
-                            Complex(gram.at(a.re, b.re) + gram.at(a.im, b.im),
-                                    gram.at(a.im, b.re) - gram.at(a.re, b.im));
+        matrix[g * n + h] =
+            s[g] * s[h] *
+            Complex(gram.at(a.re, b.re) + gram.at(a.im, b.im), gram.at(a.im, b.re) - gram.at(a.re, b.im));
       }
       shared.total += matrix[g * n + g].real();
     }

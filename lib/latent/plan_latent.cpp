@@ -17,19 +17,20 @@ Error no_latent_form(std::string why) {
   return {.status = Status::unsupported, .message = "no latent form: " + std::move(why)};
 }
 
-Result<std::vector<std::uint32_t>> ranks_of_layers(const ModelDesc& desc, std::span<const std::uint32_t> ranks) {
+Result<std::vector<std::uint32_t>> ranks_of_layers(const ModelDesc& desc,
+                                                   std::span<const std::uint32_t> ranks) {
   if (ranks.size() != 1 && ranks.size() != desc.n_layers()) {
     return Error{.status = Status::arg,
-                 .message = fmt::format("{} ranks, must be one, or one for each of the {} layers", ranks.size(),
-                                        desc.n_layers())};
+                 .message = fmt::format("{} ranks, must be one, or one for each of the {} layers",
+                                        ranks.size(), desc.n_layers())};
   }
   std::vector<std::uint32_t> all;
   for (std::uint32_t i = 0; i < desc.n_layers(); ++i) {
     const std::uint32_t rank = ranks[ranks.size() == 1 ? 0 : i];
     if (rank % kRankStep != 0 || rank > kMaxRank) {
-      return Error{.status = Status::arg,
-                   .message = fmt::format("rank is {}, must be a multiple of {} up to {}", rank, kRankStep,
-                                          kMaxRank)};
+      return Error{
+          .status = Status::arg,
+          .message = fmt::format("rank is {}, must be a multiple of {} up to {}", rank, kRankStep, kMaxRank)};
     }
     all.push_back(rank);
   }
@@ -55,7 +56,8 @@ Result<std::string> prefix_of(const Model& model, std::uint32_t layer, Role role
   return no_latent_form(fmt::format("layer {} has no {} of its own", layer, end));
 }
 
-void add_layer(const ModelDesc& desc, std::uint32_t layer, const std::string& prefix, LatentConversion& plan) {
+void add_layer(const ModelDesc& desc, std::uint32_t layer, const std::string& prefix,
+               LatentConversion& plan) {
   ModelDesc latent = desc;
   latent.layers[layer].rank = plan.ranks[layer];
   for (const Role role :

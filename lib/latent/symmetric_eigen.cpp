@@ -18,7 +18,13 @@ struct Rotation {
 class Solver {
  public:
   Solver(ThreadPool& pool, Dense a, const std::function<void(double)>& progress)
-      : pool_(pool), n_(a.rows), a_(std::move(a)), progress_(progress), diagonal_(n_), beside_(n_), factors_(n_) {}
+      : pool_(pool),
+        n_(a.rows),
+        a_(std::move(a)),
+        progress_(progress),
+        diagonal_(n_),
+        beside_(n_),
+        factors_(n_) {}
 
   Eigen solve() {
     reduce();
@@ -193,7 +199,7 @@ class Solver {
   Dense a_;
   const std::function<void(double)>& progress_;
   std::vector<double> diagonal_;
-  std::vector<double> beside_;   // element k: row k, column k + 1
+  std::vector<double> beside_;  // element k: row k, column k + 1
   std::vector<double> factors_;
   Dense vectors_;
   std::vector<Rotation> rotations_;

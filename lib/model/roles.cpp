@@ -239,8 +239,6 @@ bool is_matrix(Role role) {
   return false;
 }
 
-bool is_head_map(Role role) {
-  return role == Role::q_rope_mix || role == Role::q_lat || role == Role::v_up;
-}
+bool is_head_map(Role role) { return role == Role::q_rope_mix || role == Role::q_lat || role == Role::v_up; }
 
 }  // namespace ml

@@ -96,8 +96,8 @@ Result<void> replace_by_latent(const LatentConversion& conversion, PackPlan& pla
       if (!tensor.name.starts_with(prefix)) continue;
       plan.made.push_back({.name = tensor.name, .dtype = bf16, .shape = tensor.shape, .data = tensor.bf16});
       plan.made_entries.push_back({&plan.made.back(), source.tensor.entry->path});
-      const std::uint64_t rows = std::accumulate(tensor.shape.begin(), tensor.shape.end() - 1, std::uint64_t{1},
-                                                 std::multiplies<>());
+      const std::uint64_t rows = std::accumulate(tensor.shape.begin(), tensor.shape.end() - 1,
+                                                 std::uint64_t{1}, std::multiplies<>());
       const TensorView view{
           .encoding = Encoding::bf16, .rows = rows, .cols = tensor.shape.back(), .data = tensor.bf16};
       kept.push_back({.tensor = {.name = tensor.name,

@@ -8,8 +8,8 @@
 namespace ml {
 
 /// Keys and values of one layer: K, then V, each [n_kv_heads][capacity] rows of head_dim elements; or, for
-/// latent attention, [capacity] rows of the latent vector and its rotated key, which are both. Position p lies
-/// in row p mod capacity, so a layer with a window keeps its window only.
+/// latent attention, [capacity] rows of the latent vector and its rotated key, which are both. Position p
+/// lies in row p mod capacity, so a layer with a window keeps its window only.
 class KvCache {
  public:
   /// @param layer     with attention of either kind

@@ -121,9 +121,8 @@ void LatentAttention::run(Workspace& workspace, const RopeAngles& angles, std::u
   const std::uint64_t n_heads = desc_->n_heads;
   project(workspace, layer_index, batch);
   absorb(workspace, layer, n_tokens);
-  workspace.for_tokens(n_tokens, [&](std::uint64_t token) {
-    place_token(workspace, angles, layer_index, batch, token);
-  });
+  workspace.for_tokens(
+      n_tokens, [&](std::uint64_t token) { place_token(workspace, angles, layer_index, batch, token); });
   attend(workspace, *desc_, layer_index, batch,
          {.n_heads = desc_->n_heads,
           .n_kv_heads = 1,

@@ -51,9 +51,9 @@ class LatentAttention {
   AlignedBuffer<float> averages_;  // [batch][n_heads][rank]: latent vectors that heads attended to
   AlignedBuffer<float> gates_;     // [batch][q_dim]
   ValueMixture value_mixture_;
-  Operand values_;                 // [batch][kv_dim]: mixtures of sparse layers
+  Operand values_;                  // [batch][kv_dim]: mixtures of sparse layers
   AlignedBuffer<float> of_values_;  // [batch][rank]: what they add to latent vectors
-  Operand attended_;               // [batch][q_dim]
+  Operand attended_;                // [batch][q_dim]
 };
 
 }  // namespace ml

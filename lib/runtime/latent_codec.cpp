@@ -68,7 +68,9 @@ void encode_fp8_block(const float* x, std::uint8_t* codes, std::uint8_t& scale) 
 std::uint8_t fp4_scale(double max) {
   std::uint8_t code = std::min(to_e4m3(std::min(max / 6, kMaxE4m3)), kMaxCode);
   // max / 6 is rounded: its neighbours decide by exact distances.
-  const auto distance = [max](int of) { return std::fabs(6 * from_e4m3(static_cast<std::uint8_t>(of)) - max); };
+  const auto distance = [max](int of) {
+    return std::fabs(6 * from_e4m3(static_cast<std::uint8_t>(of)) - max);
+  };
   const int lowest = std::max(code - 1, 0);
   const int highest = std::min<int>(code + 1, kMaxCode);
   for (int other = lowest; other <= highest; ++other) {

@@ -2,9 +2,11 @@
 
 // Encoding of latent caches (nanoseedlm(5), CACHE FORMATS). Elements are rounded to BF16 first.
 //
-//   fp8   blocks of 32: a scale byte 127 + e, e the smallest that keeps max |x| <= 448 2^e, -126 .. 127; codes
+//   fp8   blocks of 32: a scale byte 127 + e, e the smallest that keeps max |x| <= 448 2^e, -126 .. 127;
+//   codes
 //         are E4M3 of x 2^-e, nearest even
-//   fp4   blocks of 16: a scale in E4M3, the one next to max |x| / 6; codes are E2M1 of x / scale, nearest even,
+//   fp4   blocks of 16: a scale in E4M3, the one next to max |x| / 6; codes are E2M1 of x / scale, nearest
+//   even,
 //         at most 6; the first of a byte in its low nibble
 //
 // A zero has no sign. A block with an element that is not finite has a scale that is not, either.

@@ -107,7 +107,8 @@ struct Attend : CheckCase {
     ops = 2.0 * static_cast<double>(n * (head_dim + value_dim) * 400);
     unit = "FLOP";
     for (std::uint64_t q = 0; q < n; ++q) {
-      list.push_back({queries.data() + q * kernels::padded_floats(dim), out.data() + q * value_dim, 0, 400 + q});
+      list.push_back(
+          {queries.data() + q * kernels::padded_floats(dim), out.data() + q * value_dim, 0, 400 + q});
     }
   }
   // Rows as the cache stores them.

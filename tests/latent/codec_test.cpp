@@ -44,13 +44,15 @@ class Vectors {
 };
 
 // A cached row by way of the attention kernel: a single key has all of the weight, so its values come out.
-std::vector<float> decode_row(const std::vector<std::uint8_t>& row, std::uint64_t dim, bool fp4, Target target) {
+std::vector<float> decode_row(const std::vector<std::uint8_t>& row, std::uint64_t dim, bool fp4,
+                              Target target) {
   std::vector<std::uint8_t> cache(row.size() * kernels::kKeyBlock);
   std::copy(row.begin(), row.end(), cache.begin());
   std::vector<float> query(kernels::padded_floats(dim));
   std::vector<float> out(dim);
   std::vector<float> scratch(kernels::attention_floats(dim) + 16);
-  const kernels::AttentionQuery queries[] = {{.query = query.data(), .out = out.data(), .first = 0, .last = 0}};
+  const kernels::AttentionQuery queries[] = {
+      {.query = query.data(), .out = out.data(), .first = 0, .last = 0}};
   kernels::table_of(target).attend[fp4 ? kernels::kKvFp4 : kernels::kKvFp8]({.queries = queries,
                                                                              .n_queries = 1,
                                                                              .keys = cache.data(),
@@ -76,7 +78,8 @@ TEST_CASE("latent caches have the codes, scales and values of the reference", "[
     std::string name;
     bool fp4;
   };
-  for (const Case& test : {Case{"fp8", false}, Case{"fp4", true}, Case{"fp4_r96", true}, Case{"fp4_r320", true}}) {
+  for (const Case& test :
+       {Case{"fp8", false}, Case{"fp4", true}, Case{"fp4_r96", true}, Case{"fp4_r320", true}}) {
     INFO(test.name);
     const std::uint64_t rank = vectors.cols(test.name + ".decoded");
     const auto decoded = vectors.floats(test.name + ".decoded");
@@ -116,7 +119,8 @@ TEST_CASE("latent caches have the codes, scales and values of the reference", "[
 
 TEST_CASE("what is not finite stays so in a latent cache", "[latent]") {
   for (const bool fp4 : {false, true}) {
-    for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    for (const float bad :
+         {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
       for (const std::size_t at : {0u, 300u, 330u}) {
         std::vector<float> row(320 + 128, 1.0f);
         row[at] = bad;

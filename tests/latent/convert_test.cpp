@@ -17,7 +17,8 @@ namespace {
 
 std::vector<std::uint32_t> some_tokens(std::size_t n, std::uint32_t vocab) {
   std::vector<std::uint32_t> tokens(n);
-  for (std::size_t i = 0; i < n; ++i) tokens[i] = static_cast<std::uint32_t>((i * i * 17 + 5 * i + 3) % vocab);
+  for (std::size_t i = 0; i < n; ++i)
+    tokens[i] = static_cast<std::uint32_t>((i * i * 17 + 5 * i + 3) % vocab);
   return tokens;
 }
 
@@ -33,7 +34,8 @@ void pack(const std::string& from, const std::string& to, const LatentConversion
   if (!report) FAIL(describe(report.error()));
 }
 
-std::string refusal(const std::function<void(TinyCheckpoint&)>& change, std::vector<std::uint32_t> ranks = {64}) {
+std::string refusal(const std::function<void(TinyCheckpoint&)>& change,
+                    std::vector<std::uint32_t> ranks = {64}) {
   const TempFolder folder;
   TinyCheckpoint checkpoint;
   checkpoint.config["head_dim"] = 128;
@@ -51,7 +53,8 @@ std::string refusal(const std::function<void(TinyCheckpoint&)>& change, std::vec
 
 }  // namespace
 
-TEST_CASE("a model with one key-value head converts to the reference's tensors and keeps its logits", "[latent]") {
+TEST_CASE("a model with one key-value head converts to the reference's tensors and keeps its logits",
+          "[latent]") {
   const std::string source = data_path("mova/llama-gqa1");
   const Model model = open_model(source);
   const LatentConversion conversion = converted(model, {128});
@@ -74,7 +77,8 @@ TEST_CASE("a model with one key-value head converts to the reference's tensors a
   const auto before = logits_of(model, tokens, options);
   const auto after = logits_of(made, tokens, options);
   double worst = 0;
-  for (std::size_t i = 0; i < before.size(); ++i) worst = std::max(worst, std::fabs(double(before[i]) - double(after[i])));
+  for (std::size_t i = 0; i < before.size(); ++i)
+    worst = std::max(worst, std::fabs(double(before[i]) - double(after[i])));
   CHECK(worst < 1e-4);
   CHECK(conversion.report.kl < 1e-9);
   CHECK(conversion.report.perplexity == Approx(conversion.report.base_perplexity));
@@ -144,8 +148,9 @@ TEST_CASE("what has no latent form is refused", "[latent]") {
         "token to calibrate with is 320, must be below the vocabulary of 320");
   const LatentConversion conversion = *plan_latent(model, std::vector<std::uint32_t>{64});
   const TempFolder folder;
-  CHECK(pack_model(data_path("models/stories260K"), folder.file("out"), {.latent = &conversion}).error().message ==
-        "the conversion is of another model");
+  CHECK(pack_model(data_path("models/stories260K"), folder.file("out"), {.latent = &conversion})
+            .error()
+            .message == "the conversion is of another model");
 }
 
 TEST_CASE("normalized keys have no latent form", "[latent]") {

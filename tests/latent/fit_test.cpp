@@ -35,7 +35,8 @@ struct Layer {
 };
 
 // Rows [first, first + 128) of the map of a head, transposed, times a matrix.
-Dense map_transposed(ThreadPool& pool, const Dense& maps, std::uint64_t first, std::uint64_t rows, const Dense& by) {
+Dense map_transposed(ThreadPool& pool, const Dense& maps, std::uint64_t first, std::uint64_t rows,
+                     const Dense& by) {
   Dense map(rows, maps.cols);
   std::copy_n(maps.row(first), rows * maps.cols, map.values.begin());
   return multiply_transposed(pool, transposed(map), transposed(by));
@@ -91,7 +92,8 @@ TEST_CASE("at full rank keys and values are whole where positions are equal", "[
     std::uint64_t n_heads, n_kv_heads, dim, rank;
   };
   // min(dim, (2 KV - 1) 128)
-  for (const Case& test : {Case{4, 2, 512, 384}, Case{4, 2, 96, 96}, Case{6, 3, 192, 192}, Case{4, 4, 256, 256}}) {
+  for (const Case& test :
+       {Case{4, 2, 512, 384}, Case{4, 2, 96, 96}, Case{6, 3, 192, 192}, Case{4, 4, 256, 256}}) {
     INFO(test.n_heads << " " << test.n_kv_heads << " " << test.dim);
     Layer layer(test.n_heads, test.n_kv_heads, test.dim);
     const LatentWeights latent = fit_latent(layer.pool, layer.heads, layer.inputs, test.rank, 1);

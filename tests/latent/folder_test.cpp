@@ -1,8 +1,8 @@
 // Folders with latent attention: what config.json and the shards say, in every encoding, and what is refused.
 
+#include "folder.hpp"
 #include "catch.hpp"
 #include "data.hpp"
-#include "folder.hpp"
 #include "models.hpp"
 
 #include <ml/mlb.hpp>
@@ -24,7 +24,8 @@ struct LatentCheckpoint : TinyCheckpoint {
     config["mla_ranks"] = {64, 0};
     config["mla_rope_dim"] = 128;
     for (const std::string layer : {"model.layers.0.self_attn.", "model.layers.1.self_attn."}) {
-      for (const char* name : {"q_proj.weight", "k_proj.weight", "v_proj.weight"}) add(layer + name, {256, 64});
+      for (const char* name : {"q_proj.weight", "k_proj.weight", "v_proj.weight"})
+        add(layer + name, {256, 64});
       add(layer + "o_proj.weight", {64, 256});
     }
     tensors.erase("model.layers.0.self_attn.k_proj.weight");
@@ -81,29 +82,37 @@ TEST_CASE("what a folder with latent attention must not be is refused by name", 
   CHECK(config("mla_ranks", {64, -32}) ==
         "mla_ranks is [64,-32], must be a list of integers from 0 to 4294967295");
   CHECK(config("mla_ranks", {64}) == "mla_ranks has 1 elements, must have one for each of the 2 layers");
-  CHECK(config("mla_ranks", {64, 0, 0}) == "mla_ranks has 3 elements, must have one for each of the 2 layers");
+  CHECK(config("mla_ranks", {64, 0, 0}) ==
+        "mla_ranks has 3 elements, must have one for each of the 2 layers");
   CHECK(config("mla_ranks", {48, 0}) == "mla_ranks[0] is 48, must be 0 or a multiple of 32 up to 1024");
   CHECK(config("mla_ranks", {64, 1056}) == "mla_ranks[1] is 1056, must be 0 or a multiple of 32 up to 1024");
   CHECK(config("mla_rope_dim", 64) == "mla_rope_dim is 64, must be 128");
   CHECK(config("mla_max_context", 0) == "mla_max_context is 0, must be an integer from 1 to 4294967295");
   CHECK(config("mla_kv", "q4") == "mla_kv is \"q4\", must be bf16, q8, fp8 or fp4");
   CHECK(config("mla_kv", 8) == "mla_kv is 8, must be a string");
-  CHECK(refusal([](LatentCheckpoint& c) { c.config["head_dim"] = 64; }).starts_with("head_dim is 64 with 64"));
+  CHECK(
+      refusal([](LatentCheckpoint& c) { c.config["head_dim"] = 64; }).starts_with("head_dim is 64 with 64"));
 
   CHECK(refusal([](LatentCheckpoint& c) { c.tensors.erase(kPrefix + "mla.q_lat"); }) ==
         "the config implies 1 tensor that the checkpoint lacks: " + kPrefix + "mla.q_lat");
-  CHECK(refusal([](LatentCheckpoint& c) { c.add(kPrefix + "mla.q_lat", {2, 128, 64}); }) ==
-        "shape is [2, 128, 64], the config implies [2, 64, 128]");
-  CHECK(refusal([](LatentCheckpoint& c) { c.add(kPrefix + "mla.kv_a_x", {1, 64, 64}); }) ==
-        "shape is [1, 64, 64], the config implies [64, 64]");
-  CHECK(refusal([](LatentCheckpoint& c) { c.add(kPrefix + "mla.v_up", {2, 128, 64}, 0, "I32"); }) ==
-        "dtype is I32, weights must be F32, F16 or BF16");
-  CHECK(refusal([](LatentCheckpoint& c) { c.add("model.layers.1.self_attn.mla.q_lat", {2, 64, 128}); })
-            .starts_with("the checkpoint holds 1 tensor that a model of the llama family"));
-  CHECK(refusal([](LatentCheckpoint& c) { c.add(kPrefix + "mla.kv_a_v", {64, 256}); })
-            .starts_with("the checkpoint holds 1 tensor that a model of the llama family"));
-  CHECK(refusal([](LatentCheckpoint& c) { c.add(kPrefix + "mla.q_lat.weight", {2, 64, 128}); })
-            .starts_with("the checkpoint holds 1 tensor that a model of the llama family"));
+  CHECK(refusal([](LatentCheckpoint& c) {
+          c.add(kPrefix + "mla.q_lat", {2, 128, 64});
+        }) == "shape is [2, 128, 64], the config implies [2, 64, 128]");
+  CHECK(refusal([](LatentCheckpoint& c) {
+          c.add(kPrefix + "mla.kv_a_x", {1, 64, 64});
+        }) == "shape is [1, 64, 64], the config implies [64, 64]");
+  CHECK(refusal([](LatentCheckpoint& c) {
+          c.add(kPrefix + "mla.v_up", {2, 128, 64}, 0, "I32");
+        }) == "dtype is I32, weights must be F32, F16 or BF16");
+  CHECK(refusal([](LatentCheckpoint& c) {
+          c.add("model.layers.1.self_attn.mla.q_lat", {2, 64, 128});
+        }).starts_with("the checkpoint holds 1 tensor that a model of the llama family"));
+  CHECK(refusal([](LatentCheckpoint& c) {
+          c.add(kPrefix + "mla.kv_a_v", {64, 256});
+        }).starts_with("the checkpoint holds 1 tensor that a model of the llama family"));
+  CHECK(refusal([](LatentCheckpoint& c) {
+          c.add(kPrefix + "mla.q_lat.weight", {2, 64, 128});
+        }).starts_with("the checkpoint holds 1 tensor that a model of the llama family"));
   CHECK(refusal([](LatentCheckpoint& c) { c.tensors.erase("model.layers.1.self_attn.k_proj.weight"); }) ==
         "the config implies 1 tensor that the checkpoint lacks: model.layers.1.self_attn.k_proj.weight");
 }

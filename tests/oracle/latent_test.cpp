@@ -14,7 +14,8 @@ using namespace ml;
 namespace {
 
 const std::vector<std::string> kFolders{"llama-gqa1", "llama-gqa1-conv", "llama-mla"};
-const std::vector<KvType> kTypes{KvType::f32, KvType::f16, KvType::q8, KvType::bf16, KvType::fp8, KvType::fp4};
+const std::vector<KvType> kTypes{KvType::f32,  KvType::f16, KvType::q8,
+                                 KvType::bf16, KvType::fp8, KvType::fp4};
 
 std::vector<std::uint32_t> read_ids(const std::string& path) {
   std::istringstream text(read_file(path));
@@ -23,7 +24,9 @@ std::vector<std::uint32_t> read_ids(const std::string& path) {
   return ids;
 }
 
-std::vector<std::uint32_t> ids_of(const std::string& name) { return read_ids(data_path("mova/" + name + "/ids.txt")); }
+std::vector<std::uint32_t> ids_of(const std::string& name) {
+  return read_ids(data_path("mova/" + name + "/ids.txt"));
+}
 
 // More than a block of keys.
 std::vector<std::uint32_t> long_prompt() {
@@ -98,7 +101,8 @@ TEST_CASE("latent attention has the same bits on every target, with any threads,
             if (threads > 2 && batch != 1 && batch != 512) continue;
             if (kSanitized && (threads != 3 || batch != 1)) continue;
             options.batch = batch;
-            INFO(target_name(target) << " kv " << kv_type_name(kv) << " threads " << threads << " batch " << batch);
+            INFO(target_name(target) << " kv " << kv_type_name(kv) << " threads " << threads << " batch "
+                                     << batch);
             CHECK(same_bits(logits_of(model, tokens, options), expected));
           }
         }
@@ -147,13 +151,15 @@ TEST_CASE("a session with latent attention goes back and on with the same bits",
   }
 }
 
-TEST_CASE("sequences with latent attention that run together have the bits that they have alone", "[runtime]") {
+TEST_CASE("sequences with latent attention that run together have the bits that they have alone",
+          "[runtime]") {
   const Model model = open_model(data_path("mova/llama-mla"));
   const auto tokens = long_prompt();
   const SessionOptions options{.ctx = 96, .batch = 24, .kv = KvType::fp8};
   auto together = MultiSession::create(model, options, 2);
   REQUIRE(together);
-  const MultiSession::Input prompts[] = {{0, std::span(tokens).first(30)}, {1, std::span(tokens).subspan(30, 50)}};
+  const MultiSession::Input prompts[] = {{0, std::span(tokens).first(30)},
+                                         {1, std::span(tokens).subspan(30, 50)}};
   const auto rows = together->eval(prompts);
   REQUIRE(rows);
   for (std::size_t i = 0; i < 2; ++i) {

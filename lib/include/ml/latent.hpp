@@ -50,18 +50,20 @@ struct LatentConversion {
   LatentReport report = {};
 };
 
-/// @param ranks       one for all layers, or one for each; multiples of 32 up to 1024, 0 leaves a layer as it is
+/// @param ranks       one for all layers, or one for each; multiples of 32 up to 1024, 0 leaves a layer as it
+/// is
 /// @return            names and shapes
 /// @error arg         ranks that cannot be
-/// @error unsupported the model's attention has no latent form: norms or biases of keys, heads of another size
+/// @error unsupported the model's attention has no latent form: norms or biases of keys, heads of another
+/// size
 ///                    than 128, fused or already latent keys; the message says which
 ML_API Result<LatentConversion> plan_latent(const Model& model, std::span<const std::uint32_t> ranks);
 
 struct LatentOptions {
   std::vector<std::uint32_t> ranks = {};
-  std::vector<std::uint32_t> tokens = {};  ///< to calibrate with, at least 2
-  unsigned threads = 0;                    ///< 0: available_threads(); never changes a bit
-  Target target = Target::best;            ///< never changes a bit
+  std::vector<std::uint32_t> tokens = {};           ///< to calibrate with, at least 2
+  unsigned threads = 0;                             ///< 0: available_threads(); never changes a bit
+  Target target = Target::best;                     ///< never changes a bit
   std::function<void(double share)> progress = {};  ///< 0 to 1
 };
 

@@ -123,8 +123,8 @@ struct ModelDesc {
   }
 };
 
-/// What a tensor is for. The names are those of mlb(5), BODY, and nanoseedlm(5), LATENT ATTENTION and MOVA. Those
-/// that begin with v_expert or expert_ are there once for each expert.
+/// What a tensor is for. The names are those of mlb(5), BODY, and nanoseedlm(5), LATENT ATTENTION and MOVA.
+/// Those that begin with v_expert or expert_ are there once for each expert.
 enum class Role : std::uint8_t {
   tok_emb,
   attn_norm,
@@ -204,8 +204,8 @@ ML_API std::uint32_t role_count(const ModelDesc& desc, Role role);
 /// True for roles that are there once for each expert.
 ML_API bool is_expert(Role role);
 
-/// Shape that `desc` gives a tensor, that of one expert: {rows, cols}; vectors have one row, maps of heads stand
-/// one below the other. {0, 0} when the model has no such tensor.
+/// Shape that `desc` gives a tensor, that of one expert: {rows, cols}; vectors have one row, maps of heads
+/// stand one below the other. {0, 0} when the model has no such tensor.
 struct Shape {
   std::uint64_t rows = 0;
   std::uint64_t cols = 0;

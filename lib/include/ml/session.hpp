@@ -35,7 +35,7 @@ struct SessionOptions {
   std::uint32_t batch = 512;  ///< prompt tokens a pass; never changes a bit of the result
   Activations activations = Activations::q8;
   std::optional<KvType> kv = {};  ///< unset: default_kv()
-  unsigned threads = 0;  ///< 0: available_threads(); never changes a bit of the result
+  unsigned threads = 0;           ///< 0: available_threads(); never changes a bit of the result
   Target target = Target::best;
   ImatrixCollector* imatrix =
       nullptr;            ///< gets the squares of every input; made for the model, outlives the session
