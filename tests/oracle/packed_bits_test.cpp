@@ -39,6 +39,7 @@ std::string check_digests(const Model& model, const std::vector<std::uint32_t>& 
       for (const unsigned threads : {1u, 2u}) {
         options.threads = threads;
         for (const std::uint32_t batch : {1u, 5u, 512u}) {
+          if (kSanitized && batch != 5) continue;
           options.batch = batch;
           INFO(target_name(target) << " threads " << threads << " batch " << batch);
           CHECK(digest_of(model, tokens, options) == expected);
