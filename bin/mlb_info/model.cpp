@@ -134,9 +134,10 @@ std::string linear_attention(const ml::GatedDeltaDesc& linear) {
 }
 
 std::string experts(const ml::MixtureDesc& mixture) {
-  return fmt::format("{} of {} a token and a shared one, of {}; {} of {} for values; weights sum up to {}",
-                     mixture.n_chosen, mixture.n_experts, mixture.expert_dim, mixture.n_chosen_values,
-                     mixture.n_value_experts, float_text(mixture.factor));
+  return fmt::format(
+      "{} of width {}, {} a token, and a shared one; {} for values, {} a token; weights sum up to {}",
+      mixture.n_experts, mixture.expert_dim, mixture.n_chosen, mixture.n_value_experts,
+      mixture.n_chosen_values, float_text(mixture.factor));
 }
 
 std::string rope(const ml::ModelDesc& desc) {

@@ -16,9 +16,7 @@ class ExpertMixture {
   /// workspace.delta() = the feed-forward of workspace.input; the layer must be sparse.
   void run(Workspace& workspace, std::uint32_t layer, const Batch& batch);
 
-  std::uint64_t scratch_bytes() const {
-    return experts_.scratch_bytes() + gated_.n_bytes() + up_.n_bytes() + out_.n_bytes();
-  }
+  std::uint64_t scratch_bytes() const;
 
  private:
   struct Weights {
@@ -26,13 +24,21 @@ class ExpertMixture {
     const TensorView* w2;
     const TensorView* w3;
   };
-  void run_one(Workspace& workspace, const Weights& weights, Operand& x, std::uint64_t n_tokens);
+  struct Layer {
+    std::vector<Weights> experts;
+    Weights shared;
+  };
+  void run_batch(Workspace& workspace, const Layer& layer, std::uint64_t n_tokens);
+  void run_one_token(Workspace& workspace, const Layer& layer);
+  void run_expert(Workspace& workspace, const Weights& weights, Operand& x, std::uint64_t n_tokens);
 
-  const Model* model_ = nullptr;
+  std::uint64_t dim_ = 0;
+  std::vector<Layer> layers_;  // one for each layer of the model; empty for dense ones
   RoutedExperts experts_;
-  Operand gated_;             // [batch][expert_dim]
-  AlignedBuffer<float> up_;   // [batch][expert_dim]
-  AlignedBuffer<float> out_;  // [batch][dim]: of one expert
+  Operand gated_;                // [batch][expert_dim]: of one expert
+  std::vector<Operand> hidden_;  // [n_chosen + 1] of [1][expert_dim]: one token's, of each expert
+  AlignedBuffer<float> up_;      // [batch or n_chosen + 1][expert_dim]
+  AlignedBuffer<float> out_;     // [batch or n_chosen + 1][dim]
 };
 
 }  // namespace ml

@@ -92,6 +92,13 @@ void RoutedExperts::route(Workspace& workspace, std::uint32_t layer_index, const
   report(workspace, layer_index, batch);
 }
 
+std::vector<RoutedExperts::Choice> RoutedExperts::of_one_token() const {
+  std::vector<Choice> choices(choices_.begin(), choices_.begin() + kind_.n_chosen);
+  std::sort(choices.begin(), choices.end(),
+            [](const Choice& a, const Choice& b) { return a.expert < b.expert; });
+  return choices;
+}
+
 void RoutedExperts::for_each(
     Workspace& workspace,
     const std::function<void(std::uint32_t expert, Operand& x, std::span<const Use> uses)>& job) {

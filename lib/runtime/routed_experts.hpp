@@ -40,16 +40,20 @@ class RoutedExperts {
   void for_each(Workspace& workspace,
                 const std::function<void(std::uint32_t expert, Operand& x, std::span<const Use> uses)>& job);
 
+  struct Choice {
+    std::uint32_t expert;
+    float weight;
+  };
+  /// Those of a batch of one token, in ascending order of the experts: so few rows that all of them are best
+  /// multiplied in one pass.
+  std::vector<Choice> of_one_token() const;
+
   std::uint64_t scratch_bytes() const { return logits_.n_bytes() + gathered_.n_bytes(); }
 
  private:
   struct Layer {
     const TensorView* router = nullptr;
     std::vector<float> bias;
-  };
-  struct Choice {
-    std::uint32_t expert;
-    float weight;
   };
 
   void choose(Workspace& workspace, const Layer& layer, std::uint64_t token);

@@ -21,10 +21,12 @@ class ValueMixture {
   std::uint64_t scratch_bytes() const { return experts_.scratch_bytes() + values_.n_bytes(); }
 
  private:
+  void run_one_token(Workspace& workspace, std::span<const Tensor> experts, float* out);
+
   const Model* model_ = nullptr;
   RoutedExperts experts_;
   std::vector<float> ones_;      // [kv_dim]
-  AlignedBuffer<float> values_;  // [batch][kv_dim]: of one expert
+  AlignedBuffer<float> values_;  // [batch][kv_dim]: of one expert; or one token's of each
 };
 
 }  // namespace ml
