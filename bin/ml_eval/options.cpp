@@ -66,9 +66,15 @@ void declare_options(cli::Tool& tool, Options& options) {
   app.add_option("--acts", options.activations, "What quantized matrices are multiplied with")
       ->transform(CLI::CheckedTransformer(std::map<std::string, ml::Activations>{
           {"q8", ml::Activations::q8}, {"f32", ml::Activations::f32}}));
-  app.add_option("--kv", options.kv, "KV cache; default: f16, with --acts f32 f32")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, ml::KvType>{
-          {"f16", ml::KvType::f16}, {"f32", ml::KvType::f32}, {"q8", ml::KvType::q8}}));
+  app.add_option(
+         "--kv", options.kv,
+         "KV cache; default: the model's own, else f16 (with latent attention bf16), with --acts f32 f32")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, ml::KvType>{{"bf16", ml::KvType::bf16},
+                                                                            {"f16", ml::KvType::f16},
+                                                                            {"f32", ml::KvType::f32},
+                                                                            {"fp4", ml::KvType::fp4},
+                                                                            {"fp8", ml::KvType::fp8},
+                                                                            {"q8", ml::KvType::q8}}));
   app.add_option("--save-logits", options.save_logits, "Write the logits to this file, for --against")
       ->type_name("FILE");
   app.add_option("--bits", options.precision, "Bits of a saved logit; default: 16")

@@ -211,6 +211,11 @@ void TextRun::save_session() {
   if (!saved) tool_.fail(ml::with_path(saved.error(), options_.session));
 }
 
+void TextRun::save_routes() {
+  if (!routes_) return;
+  if (const auto saved = routes_->commit(); !saved) tool_.fail(ml::with_path(saved.error(), options_.routes));
+}
+
 void TextRun::print_stats() {
   tool_.flush();
   fmt::print(stderr, "load    {:9.1f} ms  {} of weights\n", load_seconds_ * 1e3,
@@ -241,12 +246,13 @@ void TextRun::operator()() {
   if (!open_chat() || !open_draft()) return;
   const bool no_prompt = options_.prompt.empty() && options_.prompt_file.empty();
   if (chat_ && no_prompt && ::isatty(STDIN_FILENO) != 0) return converse();
-  if (!read_session() || !open_session_file() || !read_prompt() || !encode_prompt() || !create_session() ||
-      !eval_prompt()) {
+  if (!read_session() || !open_session_file() || !open_routes() || !read_prompt() || !encode_prompt() ||
+      !create_session() || !eval_prompt()) {
     return;
   }
   generate();
   save_session();
+  save_routes();
   if (options_.stats) print_stats();
 }
 

@@ -52,7 +52,8 @@ void print_summary(cli::Tool& tool, const ml::FileReport& report) {
   }
   if (report.desc) {
     const ml::ModelDesc& desc = *report.desc;
-    add("KV cache", fmt::format("{} bytes a token in f16", kv_bytes_per_token(desc)));
+    add("KV cache",
+        fmt::format("{} bytes a token in {}", kv_bytes_per_token(desc), ml::kv_type_name(usual_kv(desc))));
     std::string needs =
         fmt::format("{}, {} of KV cache for all {} positions",
                     report.format == "gguf" ? "a copy of the quantized tensors" : "the file mapped",

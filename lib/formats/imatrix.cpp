@@ -247,11 +247,20 @@ std::optional<ImatrixInput> imatrix_input(Role role, const ModelDesc& desc) {
     case Role::lqkv:
     case Role::lz:
     case Role::lb:
-    case Role::la: return ImatrixInput::qkv;
+    case Role::la:
+    case Role::v_router:
+    case Role::v_expert:
+    case Role::kv_a_x:
+    case Role::k_rope_proj: return ImatrixInput::qkv;
     case Role::wo:
     case Role::lout: return ImatrixInput::o;
     case Role::w1:
-    case Role::w3: return ImatrixInput::gate_up;
+    case Role::w3:
+    case Role::router:
+    case Role::expert_w1:
+    case Role::expert_w3:
+    case Role::shared_w1:
+    case Role::shared_w3: return ImatrixInput::gate_up;
     case Role::w2: return ImatrixInput::down;
     case Role::wcls: return ImatrixInput::classifier;
     case Role::tok_emb:

@@ -7,11 +7,13 @@
 #include "kernels/float_matmul.hpp"
 #include "kernels/gated_delta_kernels.hpp"
 #include "kernels/int_group_kernels.hpp"
+#include "kernels/latent_cache_kernels.hpp"
 #include "kernels/q4_0_kernels.hpp"
 #include "kernels/q8_0_kernels.hpp"
 #include "kernels/row_block_kernels.hpp"
 #include "kernels/seed_kernels.hpp"
 #include "kernels/seed_search_kernels.hpp"
+#include "kernels/softplus_kernels.hpp"
 #include "kernels/table.hpp"
 #include "kernels/vector_kernels.hpp"
 
@@ -60,10 +62,12 @@ constexpr Table kRows{
     .silu_mul = silu_mul,
     .gelu_mul = gelu_mul,
     .sigmoid_mul = sigmoid_mul,
+    .softplus_mul = softplus_mul,
     .softcap = softcap,
     .exp = exp_vector,
     .to_f16 = to_f16,
-    .attend = {attend<CacheF32>, attend<CacheF16>, attend<CacheQ8>},
+    .attend = {attend<CacheF32>, attend<CacheF16>, attend<CacheQ8>, attend<CacheBf16>, attend<CacheFp8>,
+               attend<CacheFp4>},
     .conv_silu = conv_silu,
     .delta_step = delta_step,
     .try_seeds = {try_seeds<3>, try_seeds<4>},

@@ -27,7 +27,10 @@ static_assert(kernels::kF32 == static_cast<int>(Encoding::f32) &&
               kernels::kEncodings == static_cast<int>(Encoding::int4r16_g128) + 1);
 static_assert(kernels::kKvF32 == static_cast<int>(KvType::f32) &&
               kernels::kKvF16 == static_cast<int>(KvType::f16) &&
-              kernels::kKvQ8 == static_cast<int>(KvType::q8));
+              kernels::kKvQ8 == static_cast<int>(KvType::q8) &&
+              kernels::kKvBf16 == static_cast<int>(KvType::bf16) &&
+              kernels::kKvFp8 == static_cast<int>(KvType::fp8) &&
+              kernels::kKvFp4 == static_cast<int>(KvType::fp4));
 
 struct TargetRow {
   Target target;

@@ -80,21 +80,27 @@ Result<ThreadScratch> ThreadScratch::create(unsigned n_threads, std::uint64_t n_
 
 void multiply(ThreadPool& pool, const kernels::Table& table, Activations activations, ThreadScratch& scratch,
               Operand& x, std::uint64_t n_tokens, std::span<const Product> products) {
+  const auto quantize = [&](Operand& operand) {
+    if (n_tokens * operand.cols() < kWorthAThread)
+      return operand.quantize(table, n_tokens, 0, n_tokens, scratch.of_thread(0));
+    pool.run_threads(n_tokens, 8, [&](unsigned thread, std::uint64_t begin, std::uint64_t end) {
+      operand.quantize(table, n_tokens, begin, end, scratch.of_thread(thread));
+    });
+  };
   std::uint64_t n_rows = 0;
+  std::uint64_t n_weights = 0;
   bool any_q8 = false;
   for (const Product& product : products) {
     n_rows += product.weights->rows;
-    any_q8 = any_q8 || takes_q8(*product.weights, activations);
-  }
-  if (any_q8) {
-    if (n_tokens * x.cols() < kWorthAThread) {
-      x.quantize(table, n_tokens, 0, n_tokens, scratch.of_thread(0));
+    n_weights += product.weights->n_weights();
+    if (!takes_q8(*product.weights, activations)) continue;
+    if (product.x != nullptr) {
+      quantize(*product.x);
     } else {
-      pool.run_threads(n_tokens, 8, [&](unsigned thread, std::uint64_t begin, std::uint64_t end) {
-        x.quantize(table, n_tokens, begin, end, scratch.of_thread(thread));
-      });
+      any_q8 = true;
     }
   }
+  if (any_q8) quantize(x);
 
   const auto multiply_rows = [&](unsigned thread, std::uint64_t begin, std::uint64_t end) {
     std::uint64_t base = 0;
@@ -102,21 +108,22 @@ void multiply(ThreadPool& pool, const kernels::Table& table, Activations activat
       const TensorView& view = *product.weights;
       const std::uint64_t from = std::max(begin, base);
       const std::uint64_t to = std::min(end, base + view.rows);
+      const Operand& operand = product.x != nullptr ? *product.x : x;
       if (from < to) {
         const auto kernel = static_cast<std::size_t>(view.encoding);
         const kernels::WeightMatrix matrix = weight_matrix(view);
         if (takes_q8(view, activations)) {
-          table.matmul_q8[kernel](matrix, x.quantized(), n_tokens, from - base, to - base, product.out,
+          table.matmul_q8[kernel](matrix, operand.quantized(), n_tokens, from - base, to - base, product.out,
                                   product.out_stride, scratch.of_thread(thread));
         } else {
-          table.matmul_f32[kernel](matrix, x.row(0), x.stride(), n_tokens, from - base, to - base,
+          table.matmul_f32[kernel](matrix, operand.row(0), operand.stride(), n_tokens, from - base, to - base,
                                    product.out, product.out_stride, scratch.of_thread(thread));
         }
       }
       base += view.rows;
     }
   };
-  if (n_rows * x.cols() * n_tokens < kWorthAThread) return multiply_rows(0, 0, n_rows);
+  if (n_weights * n_tokens < kWorthAThread) return multiply_rows(0, 0, n_rows);
   constexpr std::uint64_t kRows = kernels::kMaxPanelRows;
   const std::uint64_t pieces = pool.n_threads() == 1 ? 1 : pool.n_threads() * 8;
   const std::uint64_t grain = std::max(kRows, n_rows / pieces / kRows * kRows);

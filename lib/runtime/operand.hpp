@@ -66,6 +66,8 @@ struct Product {
   const TensorView* weights;
   float* out;
   std::uint64_t out_stride;
+  Operand* x =
+      nullptr;  ///< its own activations, in place of those that the products share; in one product only
 };
 
 /// Multiplies matrices with the same activations, tokens [0, n_tokens), in one parallel pass over all rows.
