@@ -163,15 +163,13 @@ class Comparer {
   }
 
   std::optional<ml::Session> open_session(const Variant& variant) {
-    const bool f32 = options_.activations == ml::Activations::f32;
     const auto model = ml::Model::open(variant.path, {.trust = true});
-    auto session = model ? ml::Session::create(
-                               *model, {.ctx = plan_.ctx,
-                                        .batch = options_.batch,
-                                        .activations = options_.activations,
-                                        .kv = options_.kv.value_or(f32 ? ml::KvType::f32 : ml::KvType::f16),
-                                        .threads = threads(),
-                                        .target = tool_.target()})
+    auto session = model ? ml::Session::create(*model, {.ctx = plan_.ctx,
+                                                        .batch = options_.batch,
+                                                        .activations = options_.activations,
+                                                        .kv = options_.kv,
+                                                        .threads = threads(),
+                                                        .target = tool_.target()})
                          : ml::Result<ml::Session>(model.error());
     if (session) return std::move(*session);
     report(session.error(), variant.path);

@@ -55,7 +55,7 @@ ordered_json to_json(const Comparison& comparison, std::size_t i, const Options&
   json["threads"] = any->threads;
   json["target"] = ml::target_name(any->target);
   json["acts"] = acts_name(options);
-  json["kv"] = kv_name(options);
+  json["kv"] = ml::kv_type_name(any->model->kv);
   json["batch"] = options.batch;
   add_run(json, comparison.results);
   return json;

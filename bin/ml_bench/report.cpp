@@ -112,7 +112,7 @@ ordered_json to_json(const Row& row, const Results& results, const Options& opti
                     {"threads", row.threads},
                     {"target", ml::target_name(row.target)},
                     {"acts", acts_name(options)},
-                    {"kv", kv_name(options)},
+                    {"kv", ml::kv_type_name(model.kv)},
                     {"batch", options.batch},
                     {"median_ns", nanoseconds(row.median())},
                     {"mean_ns", nanoseconds(row.mean())},
@@ -170,16 +170,6 @@ std::string machine_line(const Results& results) {
 
 const char* acts_name(const Options& options) {
   return options.activations == ml::Activations::q8 ? "q8" : "f32";
-}
-
-const char* kv_name(const Options& options) {
-  const bool f32 = options.activations == ml::Activations::f32;
-  switch (options.kv.value_or(f32 ? ml::KvType::f32 : ml::KvType::f16)) {
-    case ml::KvType::f32: return "f32";
-    case ml::KvType::f16: return "f16";
-    case ml::KvType::q8: return "q8";
-  }
-  return "";
 }
 
 void add_run(ordered_json& json, const Results& results) {

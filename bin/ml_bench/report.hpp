@@ -23,9 +23,8 @@ std::string cell(const std::string& text);
 /// "CPU, 2 cores, Linux ...; mlutils 0.1.0"
 std::string machine_line(const Results& results);
 
-/// The values of --acts and --kv.
+/// The value of --acts.
 const char* acts_name(const Options& options);
-const char* kv_name(const Options& options);
 
 /// Adds what holds for the whole run: machine, version and time.
 void add_run(nlohmann::ordered_json& json, const Results& results);

@@ -9,7 +9,8 @@ void multiply_heads(Workspace& workspace, const HeadProduct& product, std::uint6
   const auto multiply = workspace.table.matmul_f32[static_cast<std::size_t>(view.encoding)];
   const std::uint64_t head_rows = view.rows / product.n_heads;
   // Rows [begin, end) of one head.
-  const auto multiply_head = [&](unsigned thread, std::uint64_t head, std::uint64_t begin, std::uint64_t end) {
+  const auto multiply_head = [&](unsigned thread, std::uint64_t head, std::uint64_t begin,
+                                 std::uint64_t end) {
     multiply(weight_matrix(view.rows_at(head * head_rows, head_rows)), product.x + head * product.x_head,
              product.x_stride, n_tokens, begin, end, product.out + head * product.out_head,
              product.out_stride, workspace.scratch.of_thread(thread));

@@ -78,8 +78,8 @@ inline Floats fold_rows(const Floats* rows) {
     };
     const __m512 first = fold_eights(rows[j].v, rows[j + 4].v);
     const __m512 second = fold_eights(rows[j + 8].v, rows[j + 12].v);
-    fours[j] = _mm512_add_ps(_mm512_shuffle_f32x4(first, second, 0x88),
-                             _mm512_shuffle_f32x4(first, second, 0xdd));
+    fours[j] =
+        _mm512_add_ps(_mm512_shuffle_f32x4(first, second, 0x88), _mm512_shuffle_f32x4(first, second, 0xdd));
   }
   const auto fold_twos = [](__m512 a, __m512 b) {
     const __m512d p = _mm512_castps_pd(a), q = _mm512_castps_pd(b);
