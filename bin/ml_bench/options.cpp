@@ -43,7 +43,10 @@ void add_list(CLI::App& app, const std::string& names, std::vector<std::uint32_t
 
 void declare_options(cli::Tool& tool, Options& options) {
   CLI::App& app = tool.app();
-  app.add_option("MODEL", options.models, "Models, each as ml-run takes it")->required();
+  app.add_option("MODEL", options.models, "Models, each as ml-run takes it");
+  app.add_option("-m,--model", options.more_models, "One more MODEL; may be repeated")
+      ->type_name("MODEL")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   add_list(app, "-p,--n-prompt", options.prompts, kMaxTokens, "Lengths of prompts to read; 0: none", "512");
   add_list(app, "-n,--n-gen", options.decodes, kMaxTokens,
            "Numbers of tokens to write, one at a time; 0: none", "128");
@@ -53,7 +56,7 @@ void declare_options(cli::Tool& tool, Options& options) {
       ->check(CLI::Range(1u, 100000u))
       ->capture_default_str();
   app.add_flag("--no-warmup", options.no_warmup, "Measure from the first time on");
-  app.add_option("-b,--batch", options.batch, "Prompt tokens a pass")
+  app.add_option("-b,--batch,--batch-size", options.batch, "Prompt tokens a pass")
       ->check(CLI::Range(1u, kMaxTokens))
       ->capture_default_str();
   app.add_option("--acts", options.activations, "What quantized matrices are multiplied with")
@@ -62,7 +65,7 @@ void declare_options(cli::Tool& tool, Options& options) {
   app.add_option("--kv", options.kv, "KV cache; default: f16, with --acts f32 f32")
       ->transform(CLI::CheckedTransformer(std::map<std::string, ml::KvType>{
           {"f16", ml::KvType::f16}, {"f32", ml::KvType::f32}, {"q8", ml::KvType::q8}}));
-  app.add_option("-o,--format", options.format, "How results are printed")
+  app.add_option("-o,--format,--output", options.format, "How results are printed")
       ->check(CLI::IsMember({"md", "csv", "json", "jsonl"}))
       ->capture_default_str();
   app.add_option("--baseline", options.baseline, "Compare with what --format json or jsonl wrote")
@@ -76,7 +79,10 @@ void declare_options(cli::Tool& tool, Options& options) {
   tool.allow_targets();
 }
 
-std::string usage_problem(const Options& options) {
+std::string usage_problem(Options& options) {
+  options.models.insert(options.models.begin(), options.more_models.begin(), options.more_models.end());
+  options.more_models.clear();
+  if (options.models.empty()) return "MODEL is missing";
   const auto none = [](const std::vector<std::uint32_t>& list) {
     return std::all_of(list.begin(), list.end(), [](std::uint32_t n) { return n == 0; });
   };

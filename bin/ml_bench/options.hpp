@@ -14,6 +14,7 @@ namespace ml_bench {
 /// What the command line of ml-bench says.
 struct Options {
   std::vector<std::string> models;
+  std::vector<std::string> more_models;  // of -m
   std::vector<std::uint32_t> prompts{512};
   std::vector<std::uint32_t> decodes{128};
   std::vector<std::uint32_t> depths{0};
@@ -33,7 +34,9 @@ struct Options {
 /// Adds the options of ml-bench to its table.
 void declare_options(cli::Tool& tool, Options& options);
 
-/// @return what is wrong with the options; "" when nothing is
-std::string usage_problem(const Options& options);
+/// Puts the models of -m before the operands, and looks at the options.
+///
+/// @return what is wrong with them; "" when nothing is
+std::string usage_problem(Options& options);
 
 }  // namespace ml_bench
