@@ -70,6 +70,9 @@ void declare_options(cli::Tool& tool, Options& options) {
   CLI::App& app = tool.app();
   app.add_option("MODEL", options.models,
                  "Models, each as ml-run takes it; with --encodings the checkpoint's folder");
+  app.add_option("-m,--model", options.more_models, "One more MODEL; may be repeated")
+      ->type_name("MODEL")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   add_list(app, "-p,--n-prompt", options.prompts, kMaxTokens, "Lengths of prompts to read; 0: none", "512");
   add_list(app, "-n,--n-gen", options.decodes, kMaxTokens,
            "Numbers of tokens to write, one at a time; 0: none", "128");
@@ -79,7 +82,7 @@ void declare_options(cli::Tool& tool, Options& options) {
       ->check(CLI::Range(1u, 100000u))
       ->capture_default_str();
   app.add_flag("--no-warmup", options.no_warmup, "Measure from the first time on");
-  app.add_option("-b,--batch", options.batch, "Prompt tokens a pass")
+  app.add_option("-b,--batch,--batch-size", options.batch, "Prompt tokens a pass")
       ->check(CLI::Range(1u, kMaxTokens))
       ->capture_default_str();
   app.add_option("--acts", options.activations, "What quantized matrices are multiplied with")
@@ -94,7 +97,7 @@ void declare_options(cli::Tool& tool, Options& options) {
                                                                             {"fp4", ml::KvType::fp4},
                                                                             {"fp8", ml::KvType::fp8},
                                                                             {"q8", ml::KvType::q8}}));
-  app.add_option("-o,--format", options.format, "How results are printed")
+  app.add_option("-o,--format,--output", options.format, "How results are printed")
       ->check(CLI::IsMember({"md", "csv", "json", "jsonl"}))
       ->capture_default_str();
   app.add_option("--baseline", options.baseline, "Compare with what --format json or jsonl wrote")
@@ -121,7 +124,7 @@ void declare_options(cli::Tool& tool, Options& options) {
       ->type_name("TEXT");
   app.add_option("-c,--ctx", options.ctx, "Tokens of a --text that a window reads; default: 512")
       ->check(CLI::Range(1u, kMaxTokens));
-  app.add_option("-m,--tokenizer", options.tokenizer,
+  app.add_option("--tokenizer", options.tokenizer,
                  "Of a --text; default: the one that the recipe packs, or one beside the checkpoint")
       ->type_name("FILE");
   app.add_flag("--trust", options.trust, "Skip the pass over the quants of files that were checked before");
@@ -129,6 +132,9 @@ void declare_options(cli::Tool& tool, Options& options) {
 }
 
 std::string finish_options(const cli::Tool& tool, Options& options) {
+  options.models.insert(options.models.begin(), options.more_models.begin(), options.more_models.end());
+  options.more_models.clear();
+  if (options.models.empty()) return "MODEL is missing";
   const auto none = [](const std::vector<std::uint32_t>& list) {
     return std::all_of(list.begin(), list.end(), [](std::uint32_t n) { return n == 0; });
   };

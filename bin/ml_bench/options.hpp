@@ -14,6 +14,7 @@ namespace ml_bench {
 /// What the command line of ml-bench says.
 struct Options {
   std::vector<std::string> models;
+  std::vector<std::string> more_models;  // of -m
   std::vector<std::uint32_t> prompts{512};
   std::vector<std::uint32_t> decodes{128};
   std::vector<std::uint32_t> depths{0};
@@ -38,7 +39,9 @@ struct Options {
 /// Adds the options of ml-bench to its table.
 void declare_options(cli::Tool& tool, Options& options);
 
-/// Takes --split apart. @return what is wrong with the options; "" when nothing is
+/// Puts the models of -m before the operands, takes --split apart, and looks at the options.
+///
+/// @return what is wrong with them; "" when nothing is
 std::string finish_options(const cli::Tool& tool, Options& options);
 
 }  // namespace ml_bench

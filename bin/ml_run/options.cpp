@@ -39,21 +39,25 @@ bool same_path(const std::string& a, const std::string& b) {
 
 void declare_run_options(Tool& tool, RunOptions& options) {
   CLI::App& app = tool.app();
-  app.add_option("MODEL", options.model, "A .mlb, .mog or .gguf file or a model folder; - is standard input")
-      ->required();
+  app.add_option("MODEL", options.model, "A .mlb, .mog or .gguf file or a model folder; - is standard input");
   app.add_option("PROMPT", options.prompt, "The prompt; standard input when none is given");
-  app.add_option("-p,--prompt-file", options.prompt_file, "Read the prompt from this file")
+  app.add_option("-p", options.p, "With MODEL: as --prompt-file; without: as --prompt")
+      ->type_name("FILE|TEXT");
+  app.add_option("-m", options.m, "With MODEL: as --tokenizer; without: as --model")->type_name("FILE");
+  app.add_option("--prompt-file,--file", options.prompt_file, "Read the prompt from this file")
       ->type_name("FILE");
-  app.add_option("-m,--tokenizer", options.tokenizer,
+  app.add_option("--prompt", options.prompt_text, "The prompt itself");
+  app.add_option("--model", options.named_model, "MODEL; all operands are then PROMPT")->type_name("MODEL");
+  app.add_option("--tokenizer", options.tokenizer,
                  "A .mlt, tokenizer.json, .gguf or .mog (default: the model's own, or one beside it)")
       ->type_name("FILE");
   app.add_option_function<std::string>(
          "--tokens", [&options](const std::string& text) { options.tokens = parse_tokens(text); },
          "Prompt as token ids, separated by commas")
       ->type_name("ID[,ID...]");
-  app.add_option("-n,--n-predict", options.n, "Tokens to write at most")->capture_default_str();
-  app.add_option("-c,--ctx", options.ctx, "Positions of context (default: as many as needed)");
-  app.add_option("-b,--batch", options.batch, "Prompt tokens a pass; changes no bit")
+  app.add_option("-n,--n-predict,--predict", options.n, "Tokens to write at most")->capture_default_str();
+  app.add_option("-c,--ctx,--ctx-size", options.ctx, "Positions of context (default: as many as needed)");
+  app.add_option("-b,--batch,--batch-size", options.batch, "Prompt tokens a pass; changes no bit")
       ->check(CLI::Range(1u, 1u << 24))
       ->capture_default_str();
   app.add_option("--temp", options.sampling.temperature, "Temperature; 0 takes the likeliest token")
@@ -68,7 +72,7 @@ void declare_run_options(Tool& tool, RunOptions& options) {
   app.add_option("--repeat-penalty", options.sampling.repeat_penalty,
                  "Make the last 64 tokens less likely; 1: off")
       ->capture_default_str();
-  app.add_option("--seed", options.sampling.seed, "Seed of the drawing")->capture_default_str();
+  app.add_option("-s,--seed", options.sampling.seed, "Seed of the drawing")->capture_default_str();
   app.add_option("--acts", options.activations, "What quantized matrices are multiplied with")
       ->transform(CLI::CheckedTransformer(std::map<std::string, ml::Activations>{
           {"q8", ml::Activations::q8}, {"f32", ml::Activations::f32}}));
@@ -88,13 +92,13 @@ void declare_run_options(Tool& tool, RunOptions& options) {
   app.add_option("--lookup", options.lookup,
                  "Guess up to N tokens from earlier text and check them in one pass; changes no bit")
       ->check(CLI::Range(1u, 1024u));
-  app.add_option("--draft", options.draft, "Let this smaller model guess; changes no bit")
+  app.add_option("--draft,--model-draft", options.draft, "Let this smaller model guess; changes no bit")
       ->type_name("MODEL");
   app.add_option("--n-draft", options.n_draft, "Tokens that --draft guesses at most (default: 8)")
       ->check(CLI::Range(1u, 1024u));
   app.add_flag("--chat", options.chat,
                "The prompt is a message in the model's chat template; without one, talk");
-  app.add_option("--system", options.system, "System message of --chat")->type_name("TEXT");
+  app.add_option("--system,--system-prompt", options.system, "System message of --chat")->type_name("TEXT");
   app.add_option("--date", options.date, "The day that --chat tells a template that asks, like 2026-11-30")
       ->type_name("DATE");
   app.add_flag("--jsonl", options.jsonl,
