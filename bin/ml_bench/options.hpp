@@ -27,13 +27,18 @@ struct Options {
   std::string baseline;
   std::optional<double> fail_above;
   bool digest = false;
+  std::vector<std::string> encodings;  ///< recipe and list, or empty
+  std::vector<std::string> texts;
+  std::string tokenizer;
+  std::string split;
+  std::uint32_t ctx = 0;
   bool trust = false;
 };
 
 /// Adds the options of ml-bench to its table.
 void declare_options(cli::Tool& tool, Options& options);
 
-/// @return what is wrong with the options; "" when nothing is
-std::string usage_problem(const Options& options);
+/// Takes --split apart. @return what is wrong with the options; "" when nothing is
+std::string finish_options(const cli::Tool& tool, Options& options);
 
 }  // namespace ml_bench

@@ -72,9 +72,15 @@ void declare_run_options(Tool& tool, RunOptions& options) {
   app.add_option("--acts", options.activations, "What quantized matrices are multiplied with")
       ->transform(CLI::CheckedTransformer(std::map<std::string, ml::Activations>{
           {"q8", ml::Activations::q8}, {"f32", ml::Activations::f32}}));
-  app.add_option("--kv", options.kv, "KV cache; default: f16, with --acts f32 f32")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, ml::KvType>{
-          {"f16", ml::KvType::f16}, {"f32", ml::KvType::f32}, {"q8", ml::KvType::q8}}));
+  app.add_option(
+         "--kv", options.kv,
+         "KV cache; default: the model's own, else f16 (with latent attention bf16), with --acts f32 f32")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, ml::KvType>{{"bf16", ml::KvType::bf16},
+                                                                            {"f16", ml::KvType::f16},
+                                                                            {"f32", ml::KvType::f32},
+                                                                            {"fp4", ml::KvType::fp4},
+                                                                            {"fp8", ml::KvType::fp8},
+                                                                            {"q8", ml::KvType::q8}}));
   app.add_option("--stop", options.stops, "End before this text; may be repeated")->allow_extra_args(false);
   app.add_option("--session", options.session,
                  "Go on from this file where it exists, and save to it at the end")
@@ -101,6 +107,9 @@ void declare_run_options(Tool& tool, RunOptions& options) {
   app.add_option("--logits", options.logits,
                  "Write the logits of every prompt position to this file (float32)")
       ->type_name("FILE");
+  app.add_option("--routes", options.routes,
+                 "Write the experts that routers choose for each token to this file, as JSON lines")
+      ->type_name("FILE");
   app.add_flag("--digest", options.digest, "Print XXH3-128 of the prompt's and each step's logits on stderr");
   app.add_flag("--stats", options.stats, "Print speeds and memory on stderr");
   app.add_flag("--trust", options.trust, "Skip the pass over the quants of a file that was checked before");
@@ -123,11 +132,10 @@ ml::SessionOptions session_options(const Tool& tool, const RunOptions& options) 
   const bool collects = !options.imatrix.empty();
   const auto activations =
       options.activations.value_or(collects ? ml::Activations::f32 : ml::Activations::q8);
-  const bool f32 = activations == ml::Activations::f32;
   return {.ctx = options.ctx,
           .batch = options.batch,
           .activations = activations,
-          .kv = options.kv.value_or(f32 ? ml::KvType::f32 : ml::KvType::f16),
+          .kv = options.kv,
           .threads = tool.threads(),
           .target = tool.target()};
 }
@@ -154,6 +162,10 @@ std::string usage_problem(const RunOptions& options) {
     return "--imatrix excludes --jsonl, --chat, --session, --logits, --digest, --stats, --ctx, --lookup and "
            "--draft";
   }
+  if (!options.routes.empty() && (options.jsonl || options.chat || !options.imatrix.empty() ||
+                                  options.lookup != 0 || !options.draft.empty())) {
+    return "--routes excludes --jsonl, --chat, --imatrix, --lookup and --draft";
+  }
   if (options.resume && options.imatrix == "-")
     return "--resume needs a file to go on from, not standard output";
   if (options.n_draft != 0 && options.draft.empty()) return "--n-draft needs --draft";
@@ -175,6 +187,12 @@ std::string usage_problem(const RunOptions& options) {
   if (options.logits == "-" && options.n > 0) {
     return "--logits - needs -n 0, since text goes to standard output too";
   }
+  if (options.routes == "-" && (options.n > 0 || options.logits == "-"))
+    return "--routes - needs -n 0 and no --logits -, since both go to standard output too";
+  if (!options.routes.empty() && options.routes != "-" &&
+      ((!options.logits.empty() && same_path(options.routes, options.logits)) ||
+       (!options.session.empty() && same_path(options.routes, options.session))))
+    return "--routes and --logits or --session are the same file";
   if (options.session == "-" || options.session == "/dev/stdout")
     return "--session needs a file: it is read back, and the answer goes to standard output";
   if (!options.session.empty() && !options.logits.empty() && same_path(options.session, options.logits))

@@ -26,6 +26,7 @@ struct RunOptions {
   std::optional<ml::Activations> activations;
   std::optional<ml::KvType> kv;
   std::string logits;
+  std::string routes;
   std::string session;
   std::vector<std::string> stops;
   std::uint32_t lookup = 0;  // tokens; 0: off

@@ -16,6 +16,11 @@ namespace {
 // Long enough for the gap between two layers' jobs, short enough not to hurt a busy machine.
 constexpr int kSpins = 2000;
 
+// A wait that is this much longer than the caller's own pieces took means that another thread does not run.
+// The kernel lets others run for some milliseconds.
+constexpr std::chrono::microseconds kInterrupted{300};
+constexpr std::chrono::milliseconds kLeastRest{4}, kMostRest{256};
+
 constexpr unsigned kFewThreads = 16;
 constexpr std::uint64_t kMaxPieces = 0xffffffff;
 
@@ -36,7 +41,7 @@ void wait_while(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
 
 }  // namespace
 
-ThreadPool::ThreadPool(unsigned n_threads) {
+ThreadPool::ThreadPool(unsigned n_threads) : rest_(kLeastRest) {
   // Many more threads than cores only wait for each other.
   n_threads = std::min(n_threads, std::max(kFewThreads, 2 * available_threads()));
   for (unsigned i = 1; i < n_threads; ++i) {
@@ -62,25 +67,43 @@ void ThreadPool::run(std::uint64_t n, std::uint64_t grain,
 
 void ThreadPool::run_threads(std::uint64_t n, std::uint64_t grain,
                              const std::function<void(unsigned, std::uint64_t, std::uint64_t)>& job) {
-  if (workers_.empty() || n <= grain) {
-    for (std::uint64_t begin = 0; begin < n; begin += grain) job(0, begin, std::min(n, begin + grain));
-    return;
+  std::uint64_t first = 0;
+  const auto alone = [&] { return workers_.empty() || n - first <= grain || resting(); };
+  while (first < n && alone()) {
+    const std::uint64_t end = first + std::min(grain, n - first);
+    job(0, first, end);
+    first = end;
   }
-  grain = std::max(grain, n / kMaxPieces + 1);
+  if (first == n) return;
+  grain = std::max(grain, (n - first) / kMaxPieces + 1);
   job_ = &job;
+  first_ = first;
   n_ = n;
   grain_ = grain;
-  n_pieces_ = static_cast<std::uint32_t>((n + grain - 1) / grain);
+  n_pieces_ = static_cast<std::uint32_t>((n - first + grain - 1) / grain);
   done_.store(0, std::memory_order_relaxed);
   const std::uint32_t generation = generation_.load(std::memory_order_relaxed) + 1;
   open_.store(std::uint64_t(generation) << 32 | n_pieces_, std::memory_order_release);
   generation_.store(generation, std::memory_order_release);
   generation_.notify_all();
+  const Clock::time_point begin = Clock::now();
   take_pieces(0);
-  for (;;) {
-    const std::uint32_t done = done_.load(std::memory_order_acquire);
-    if (done == n_pieces_) break;
-    wait_while(done_, done);
+  await_others(begin);
+}
+
+bool ThreadPool::resting() { return rest_until_ != Clock::time_point{} && Clock::now() < rest_until_; }
+
+void ThreadPool::await_others(Clock::time_point begin) {
+  std::uint32_t done = done_.load(std::memory_order_acquire);
+  if (done == n_pieces_) return;
+  const Clock::time_point waiting = Clock::now();
+  for (; done != n_pieces_; done = done_.load(std::memory_order_acquire)) wait_while(done_, done);
+  const Clock::time_point end = Clock::now();
+  if (end - waiting > kInterrupted + (waiting - begin)) {
+    rest_until_ = end + rest_;
+    rest_ = std::min<Clock::duration>(rest_ * 2, kMostRest);
+  } else if (rest_ > kLeastRest && end > rest_until_ + rest_) {
+    rest_ = kLeastRest;
   }
 }
 
@@ -92,7 +115,7 @@ void ThreadPool::take_pieces(unsigned thread) {
                                      std::memory_order_acquire))
       continue;
     const std::uint32_t n_pieces = n_pieces_;
-    const std::uint64_t begin = (n_pieces - (ticket & kMaxPieces)) * grain_;
+    const std::uint64_t begin = first_ + (n_pieces - (ticket & kMaxPieces)) * grain_;
     (*job_)(thread, begin, std::min(n_, begin + grain_));
     if (done_.fetch_add(1, std::memory_order_acq_rel) + 1 == n_pieces) done_.notify_one();
     ticket = open_.load(std::memory_order_acquire);
