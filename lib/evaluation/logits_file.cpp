@@ -79,6 +79,41 @@ Error damaged(std::string message, std::uint64_t offset) {
   return {.status = Status::format, .message = std::move(message), .offset = offset};
 }
 
+Result<LogitsHeader> read_header(std::span<const std::byte> bytes) {
+  const std::byte* at = bytes.data();
+  if (bytes.size() < kHeaderBytes) {
+    return damaged(
+        fmt::format("file is {} bytes, a logit file needs at least {}", bytes.size(), kHeaderBytes),
+        bytes.size());
+  }
+  if (std::memcmp(at, kMagic, sizeof kMagic) != 0) return damaged("magic must be MLL1", 0);
+  if (const auto version = load_le<std::uint32_t>(at + 4); version != 1)
+    return damaged(fmt::format("version is {}, must be 1", version), 4);
+  if (XXH3_64bits(at, kHashedBytes) != load_le<std::uint64_t>(at + kHashedBytes))
+    return damaged("checksum of the header does not match", kHashedBytes);
+  const auto bits = load_le<std::uint32_t>(at + 12);
+  const LogitsHeader header{.vocab = load_le<std::uint32_t>(at + 8),
+                            .precision = static_cast<LogitPrecision>(bits),
+                            .ctx = load_le<std::uint32_t>(at + 16),
+                            .stride = load_le<std::uint32_t>(at + 20),
+                            .n_rows = load_le<std::uint64_t>(at + 24),
+                            .tokens_hash = load_le<std::uint64_t>(at + 32)};
+  if (header.vocab == 0) return damaged("vocab is 0, must be at least 1", 8);
+  if (bits != 16 && bits != 32)
+    return damaged(fmt::format("bits of a logit are {}, must be 16 or 32", bits), 12);
+  if (header.stride == 0 || header.stride > header.ctx) {
+    return damaged(fmt::format("stride is {}, must be from 1 to the ctx of {}", header.stride, header.ctx),
+                   20);
+  }
+  const auto needed = (Checked(header.n_rows) * row_bytes(header) + Checked(kHeaderBytes)).get();
+  if (!needed || *needed != bytes.size()) {
+    return damaged(fmt::format("file is {} bytes, {} rows need {}", bytes.size(), header.n_rows,
+                               needed ? fmt::format("{}", *needed) : "more than 2^64"),
+                   std::min<std::uint64_t>(needed.value_or(bytes.size()), bytes.size()));
+  }
+  return header;
+}
+
 }  // namespace
 
 Result<LogitsWriter> LogitsWriter::create(OutputFile& out, const LogitsHeader& header) {
@@ -131,47 +166,19 @@ bool LogitsFile::sniff(const std::string& path) {
   return std::ifstream(path, std::ios::binary).read(magic, 4).good() && std::equal(magic, magic + 4, kMagic);
 }
 
+Result<LogitsFile> LogitsFile::view(std::span<const std::byte> bytes) {
+  LogitsFile file;
+  ML_TRY(file.header_, read_header(bytes));
+  file.bytes_ = bytes;
+  return file;
+}
+
 Result<LogitsFile> LogitsFile::open(const std::string& path) {
   ML_TRY(auto input, InputBytes::open(path));
-  LogitsFile file;
-  file.path_ = path;
-  file.bytes_ = input->data();
-  file.storage_ = std::move(input);
-  const std::byte* at = file.bytes_.data();
-  const auto fail = [&](std::string message, std::uint64_t offset) {
-    return with_path(damaged(std::move(message), offset), path);
-  };
-  if (file.bytes_.size() < kHeaderBytes) {
-    return fail(
-        fmt::format("file is {} bytes, a logit file needs at least {}", file.bytes_.size(), kHeaderBytes),
-        file.bytes_.size());
-  }
-  if (std::memcmp(at, kMagic, sizeof kMagic) != 0) return fail("magic must be MLL1", 0);
-  if (const auto version = load_le<std::uint32_t>(at + 4); version != 1)
-    return fail(fmt::format("version is {}, must be 1", version), 4);
-  if (XXH3_64bits(at, kHashedBytes) != load_le<std::uint64_t>(at + kHashedBytes))
-    return fail("checksum of the header does not match", kHashedBytes);
-  const auto bits = load_le<std::uint32_t>(at + 12);
-  file.header_ = {.vocab = load_le<std::uint32_t>(at + 8),
-                  .precision = static_cast<LogitPrecision>(bits),
-                  .ctx = load_le<std::uint32_t>(at + 16),
-                  .stride = load_le<std::uint32_t>(at + 20),
-                  .n_rows = load_le<std::uint64_t>(at + 24),
-                  .tokens_hash = load_le<std::uint64_t>(at + 32)};
-  if (file.header_.vocab == 0) return fail("vocab is 0, must be at least 1", 8);
-  if (bits != 16 && bits != 32)
-    return fail(fmt::format("bits of a logit are {}, must be 16 or 32", bits), 12);
-  if (file.header_.stride == 0 || file.header_.stride > file.header_.ctx) {
-    return fail(
-        fmt::format("stride is {}, must be from 1 to the ctx of {}", file.header_.stride, file.header_.ctx),
-        20);
-  }
-  const auto needed = (Checked(file.header_.n_rows) * row_bytes(file.header_) + Checked(kHeaderBytes)).get();
-  if (!needed || *needed != file.bytes_.size()) {
-    return fail(fmt::format("file is {} bytes, {} rows need {}", file.bytes_.size(), file.header_.n_rows,
-                            needed ? fmt::format("{}", *needed) : "more than 2^64"),
-                std::min<std::uint64_t>(needed.value_or(file.bytes_.size()), file.bytes_.size()));
-  }
+  auto file = view(input->data());
+  if (!file) return with_path(std::move(file.error()), path);
+  file->storage_ = std::move(input);
+  file->path_ = path;
   return file;
 }
 

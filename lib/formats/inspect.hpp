@@ -16,6 +16,10 @@ Result<FileReport> inspect_mlt(std::shared_ptr<const InputBytes> input, const st
                                const InspectOptions& options);
 Result<FileReport> inspect_imatrix(std::shared_ptr<const InputBytes> input, const std::string& path,
                                    const InspectOptions& options);
+Result<FileReport> inspect_logits(std::shared_ptr<const InputBytes> input, const std::string& path,
+                                  const InspectOptions& options);
+Result<FileReport> inspect_session(std::shared_ptr<const InputBytes> input, const std::string& path,
+                                   const InspectOptions& options);
 Result<FileReport> inspect_mog(std::shared_ptr<const InputBytes> input, const std::string& path,
                                const InspectOptions& options);
 Result<FileReport> inspect_safetensors(std::shared_ptr<const InputBytes> input, const std::string& path,

@@ -47,9 +47,9 @@ constexpr std::array kFormats{
     Format{"mli1", "an MLI1 importance matrix", [](Bytes b) { return starts_with(b, "MLI1"); }, nullptr,
            Status::format, "which is no model", inspect_imatrix},
     Format{"mll1", "an MLL1 logit file", [](Bytes b) { return starts_with(b, "MLL1"); }, nullptr,
-           Status::format, "which is no model", nullptr},
+           Status::format, "which is no model", inspect_logits},
     Format{"mls1", "an MLS1 session of ml-run", [](Bytes b) { return starts_with(b, "MLS1"); }, nullptr,
-           Status::format, "which is no model", nullptr},
+           Status::format, "which is no model", inspect_session},
     Format{"mog",
            "a .mog model",
            [](Bytes b) {

@@ -14,13 +14,32 @@
 
 #include <ml/model.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace ml {
 
 inline constexpr char kSessionMagic[4] = {'M', 'L', 'S', '1'};
 inline constexpr std::uint32_t kSessionVersion = 1;
 inline constexpr std::uint64_t kSessionHeaderBytes = 32;
+inline constexpr std::uint64_t kSessionHashBytes = 8;
+
+struct SessionHeader {
+  char magic[4];
+  std::uint32_t version;
+  std::uint64_t fingerprint;
+  std::uint32_t kv;
+  std::uint32_t activations;
+  std::uint32_t position;
+  std::uint32_t n_tokens;
+};
+static_assert(sizeof(SessionHeader) == kSessionHeaderBytes);
+
+/// Checks all that can be checked without the model: header, checksum, room for the tokens.
+///
+/// @error format
+Result<SessionHeader> read_session_header(std::span<const std::byte> bytes);
 
 /// Tells models apart without reading all of their weights.
 std::uint64_t model_fingerprint(const Model& model);

@@ -13,17 +13,6 @@ namespace ml {
 
 namespace {
 
-struct Header {
-  char magic[4];
-  std::uint32_t version;
-  std::uint64_t fingerprint;
-  std::uint32_t kv;
-  std::uint32_t activations;
-  std::uint32_t position;
-  std::uint32_t n_tokens;
-};
-static_assert(sizeof(Header) == kSessionHeaderBytes);
-
 // Writes and hashes what it writes.
 class HashedOutput {
  public:
@@ -64,42 +53,51 @@ std::uint64_t layer_bytes(const ModelDesc& desc, Sequence& sequence, std::uint32
   return 0;
 }
 
-Result<Header> read_header(std::span<const std::byte> bytes) {
-  constexpr std::uint64_t kHashBytes = 8;
-  if (bytes.size() < kSessionHeaderBytes + kHashBytes) {
+}  // namespace
+
+Result<SessionHeader> read_session_header(std::span<const std::byte> bytes) {
+  if (bytes.size() < kSessionHeaderBytes + kSessionHashBytes) {
     return damaged(fmt::format("file is {} bytes, a session needs at least {}", bytes.size(),
-                               kSessionHeaderBytes + kHashBytes),
+                               kSessionHeaderBytes + kSessionHashBytes),
                    bytes.size());
   }
-  const auto header = load_le<Header>(bytes.data());
+  const auto header = load_le<SessionHeader>(bytes.data());
   if (!std::equal(header.magic, header.magic + 4, kSessionMagic)) return damaged("magic must be MLS1", 0);
   if (header.version != kSessionVersion) {
     return damaged(fmt::format("version is {}, must be {}", header.version, kSessionVersion), 4);
   }
-  const std::uint64_t end = bytes.size() - kHashBytes;
+  const std::uint64_t end = bytes.size() - kSessionHashBytes;
   if (XXH3_64bits(bytes.data(), end) != load_le<std::uint64_t>(bytes.data() + end)) {
     return damaged("checksum does not match: the file is damaged or incomplete", end);
   }
+  if (header.kv > static_cast<std::uint32_t>(KvType::fp4))
+    return damaged(fmt::format("KV type is {}, must be at most 5", header.kv), 16);
+  if (header.activations > 1)
+    return damaged(fmt::format("activations are {}, must be 0 or 1", header.activations), 20);
   if (header.position > header.n_tokens) {
     return damaged(
         fmt::format("positions are {}, must be at most the {} tokens", header.position, header.n_tokens), 24);
   }
+  if (header.n_tokens > (end - kSessionHeaderBytes) / sizeof(std::uint32_t)) {
+    return damaged(fmt::format("tokens are {}, the file has room for {}", header.n_tokens,
+                               (end - kSessionHeaderBytes) / sizeof(std::uint32_t)),
+                   28);
+  }
   return header;
 }
-
-}  // namespace
 
 Result<void> Session::save(OutputFile& out, std::span<const std::uint32_t> pending) const {
   const Engine& engine = *impl_->engine;
   Sequence& sequence = impl_->sequence;
   const std::uint32_t position = sequence.position();
-  const Header header{.magic = {kSessionMagic[0], kSessionMagic[1], kSessionMagic[2], kSessionMagic[3]},
-                      .version = kSessionVersion,
-                      .fingerprint = model_fingerprint(engine.model()),
-                      .kv = static_cast<std::uint32_t>(*engine.options().kv),
-                      .activations = static_cast<std::uint32_t>(engine.options().activations),
-                      .position = position,
-                      .n_tokens = position + static_cast<std::uint32_t>(pending.size())};
+  const SessionHeader header{
+      .magic = {kSessionMagic[0], kSessionMagic[1], kSessionMagic[2], kSessionMagic[3]},
+      .version = kSessionVersion,
+      .fingerprint = model_fingerprint(engine.model()),
+      .kv = static_cast<std::uint32_t>(*engine.options().kv),
+      .activations = static_cast<std::uint32_t>(engine.options().activations),
+      .position = position,
+      .n_tokens = position + static_cast<std::uint32_t>(pending.size())};
   HashedOutput hashed(out);
   ML_CHECK(hashed.write(std::as_bytes(std::span(&header, 1))));
   ML_CHECK(hashed.write(std::as_bytes(std::span(sequence.tokens))));
@@ -122,14 +120,14 @@ Result<void> Session::save(OutputFile& out, std::span<const std::uint32_t> pendi
 }
 
 Result<std::uint32_t> Session::saved_tokens(std::span<const std::byte> bytes) {
-  ML_TRY(const Header header, read_header(bytes));
+  ML_TRY(const SessionHeader header, read_session_header(bytes));
   return header.n_tokens;
 }
 
 Result<std::vector<std::uint32_t>> Session::restore(std::span<const std::byte> bytes) {
   const Engine& engine = *impl_->engine;
   Sequence& sequence = impl_->sequence;
-  ML_TRY(const Header header, read_header(bytes));
+  ML_TRY(const SessionHeader header, read_session_header(bytes));
   const auto mismatch = [](const char* what) {
     return Error{.status = Status::arg,
                  .message = fmt::format("the session was saved with another {}", what)};

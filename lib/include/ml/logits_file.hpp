@@ -60,6 +60,8 @@ class ML_API LogitsFile {
   static bool sniff(const std::string& path);
   /// @error io, format
   static Result<LogitsFile> open(const std::string& path);
+  /// The same of bytes that stay where they are. @error format
+  static Result<LogitsFile> view(std::span<const std::byte> bytes);
 
   const LogitsHeader& header() const { return header_; }
   /// Reads a row.
