@@ -46,7 +46,7 @@ std::string model_problem(const Options& options) {
   if (!options.texts.empty()) return "--text needs --encodings: ml-eval scores models";
   if (!options.split.empty() || options.ctx != 0 || !options.tokenizer.empty())
     return "--split, --ctx and --tokenizer need --text";
-  return options.models.empty() ? "MODEL is required" : "";
+  return options.models.empty() ? "MODEL is missing" : "";
 }
 
 std::string encodings_problem(const cli::Tool& tool, Options& options) {
@@ -134,7 +134,6 @@ void declare_options(cli::Tool& tool, Options& options) {
 std::string finish_options(const cli::Tool& tool, Options& options) {
   options.models.insert(options.models.begin(), options.more_models.begin(), options.more_models.end());
   options.more_models.clear();
-  if (options.models.empty()) return "MODEL is missing";
   const auto none = [](const std::vector<std::uint32_t>& list) {
     return std::all_of(list.begin(), list.end(), [](std::uint32_t n) { return n == 0; });
   };
