@@ -19,3 +19,7 @@ grep -q '^| test | threads | mlutils tok/s | of limit | fake one tok/s | ratio |
 printf '#!/bin/sh\necho broken >&2; exit 3\n' > peer
 rc=0; python3 "$bench/peers/compare.py" --ours tiny.mlb --theirs tiny.gguf --peer 'bad=./peer' -p 8 -n 2 -r 1 2> err || rc=$?
 [ $rc -eq 1 ] && grep -q 'bad: exit status 3: broken' err
+python3 "$bench/peers/commands.py" -r 2 'one=sh -c "echo a; echo >> turns"' 'two=sh -c "echo b; echo >> turns"' --until-output > table
+[ "$(grep -c '^| one \|^| two ' table)" -eq 2 ] && [ "$(wc -l < turns)" -eq 6 ]
+rc=0; python3 "$bench/peers/commands.py" 'bad=sh -c "echo broken >&2; exit 3"' 2> err || rc=$?
+[ $rc -eq 1 ] && grep -q 'bad: exit status 3: broken' err
