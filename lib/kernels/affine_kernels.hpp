@@ -14,6 +14,7 @@ namespace {
 
 // Codes are multiplied as they are where the target can multiply unsigned bytes, else less 128.
 struct WeightsAffine8 : WeightsQ8 {
+  static constexpr bool kScalesAhead = true;
   using Scales = AffineScales;
   using Panel = WeightsAffine8;
   static Bytes prepare(Bytes codes) { return kBiased ? codes : flip_signs(codes); }
@@ -47,6 +48,7 @@ struct WeightsAffine8 : WeightsQ8 {
 };
 
 struct WeightsAffine4 : WeightsInt4 {
+  static constexpr bool kScalesAhead = true;
   using Scales = AffineScales;
   using Panel = WeightsAffine4;
   static Ints dot(const Blocks& blocks, const std::int8_t* x, const std::int32_t*) {

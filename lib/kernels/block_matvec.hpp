@@ -2,12 +2,13 @@
 
 // Rows of block-quantized weights times a few tokens (ml-numerics(7), rule 2). Include after a lanes header.
 //
-// Sixteen rows at a time: first their scales, as one dense stream, then each row once and in order, sixteen
-// blocks an iteration: their integer dots come into the sixteen lanes of one register, where they meet the
-// scales. (A few scales beside each block cost a tenth of the bandwidth, blocks out of order another tenth.)
-// An encoding with blocks of 32 and a scale gives
+// Sixteen rows at a time, each row once and in order, sixteen blocks an iteration: their integer dots come
+// into the sixteen lanes of one register, where they meet the scales. (Blocks out of order cost a tenth of
+// the bandwidth.) An encoding with blocks of 32 and a scale gives
 //
 //   kBlockBytes                          bytes of a block's quants
+//   kScalesAhead                         the scales of the sixteen rows are unpacked first: faster where rows
+//                                        are short in bytes, slower where the stream of quants is the limit
 //   arrange(quants, n, scratch)          the activations in the order in which load() gives weights
 //   load(load_quads)                     sixteen blocks; load_quads(i) gives 64 bytes from byte i
 //   dot(blocks, x, offsets)              their dots with sixteen arranged blocks of activations
@@ -42,7 +43,10 @@ inline void dot_row(const WeightMatrix& w, const float* scales, const float* bia
   const std::uint64_t n_blocks = w.cols / kBlockWeights;
   for (auto& sum : sums) sum = set1(0.0f);
   const auto add_blocks = [&](const auto& blocks, std::uint64_t b) {
-    const Floats weight_scales = load(scales + b);
+    const Floats weight_scales =
+        Encoding::kScalesAhead
+            ? load(scales + b)
+            : Encoding::Scales::load(w, w.scales + row * w.row_scale_bytes, b, lanes_left(n_blocks, b));
     for (int t = 0; t < kN; ++t) {
       const std::uint64_t first = static_cast<std::uint64_t>(t) * x.blocks + b;
       const Ints dots = Encoding::dot(blocks, quants + first * kBlockWeights, x.offsets + first);
@@ -84,7 +88,7 @@ inline void dot_rows(const WeightMatrix& w, const QuantizedActs& x, std::uint64_
   Floats sums[kN][kLanes];
   for (std::uint64_t row = row_begin; row < row_end; row += kLanes) {
     const std::uint64_t n_rows = lanes_left(row_end, row);
-    for (std::uint64_t r = 0; r < n_rows; ++r) {
+    for (std::uint64_t r = 0; Encoding::kScalesAhead && r < n_rows; ++r) {
       unpack_scales<Scales>(w, w.scales, row + r, scales + r * x.blocks);
       if (Scales::kBiases) unpack_scales<Scales>(w, w.biases, row + r, biases + r * x.blocks);
     }

@@ -17,11 +17,13 @@ namespace ml::kernels {
 namespace {
 
 struct WeightsInt8 : WeightsQ8 {
+  static constexpr bool kScalesAhead = true;
   using Scales = GroupScales;
 };
 
 // Nibbles of two consecutive weights in a byte.
 struct WeightsInt4 : WeightsQ4 {
+  static constexpr bool kScalesAhead = true;
   using Scales = GroupScales;
 
   // The even quants of four blocks, then the odd ones.
@@ -46,6 +48,7 @@ struct WeightsInt4 : WeightsQ4 {
 template <std::uint64_t kGroup>
 struct WeightsInt4h : WeightsQ4 {
   static constexpr std::uint64_t kBlocks = kGroup / kBlockWeights;
+  static constexpr bool kScalesAhead = true;
   using Scales = GroupScales;
 
   // Of 128 quants first those that are multiplied with low nibbles.

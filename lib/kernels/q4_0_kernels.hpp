@@ -13,6 +13,7 @@ namespace ml::kernels {
 namespace {
 
 struct WeightsQ4 {
+  static constexpr bool kScalesAhead = true;
   using Scales = BlockScales;
   using Panel = WeightsQ4;
   static constexpr std::uint64_t kBlockBytes = 16;

@@ -10,6 +10,7 @@ namespace ml::kernels {
 namespace {
 
 struct WeightsQ8 {
+  static constexpr bool kScalesAhead = false;
   using Scales = BlockScales;
   using Panel = WeightsQ8;
   static constexpr std::uint64_t kBlockBytes = 32;

@@ -90,6 +90,11 @@ Result<std::shared_ptr<const InputBytes>> InputBytes::open(const std::string& pa
     const auto size = static_cast<std::size_t>(info.st_size);
     void* map = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
     if (map != MAP_FAILED) {
+#ifdef MADV_HUGEPAGE
+      // What is not in memory yet comes in huge pages, where kernel and file system can.
+      constexpr std::size_t kHugePage = std::size_t(1) << 21;
+      if (size >= kHugePage) ::madvise(map, size, MADV_HUGEPAGE);
+#endif
       return std::shared_ptr<const InputBytes>(new InputBytes(static_cast<std::byte*>(map), size, true));
     }
   }
