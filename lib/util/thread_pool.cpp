@@ -16,6 +16,11 @@ namespace {
 // Long enough for the gap between two layers' jobs, short enough not to hurt a busy machine.
 constexpr int kSpins = 2000;
 
+// A wait that is this much longer than the caller's own pieces took means that another thread does not run.
+// The kernel lets others run for some milliseconds.
+constexpr std::chrono::microseconds kInterrupted{300};
+constexpr std::chrono::milliseconds kLeastRest{4}, kMostRest{256};
+
 constexpr unsigned kFewThreads = 16;
 constexpr std::uint64_t kMaxPieces = 0xffffffff;
 
@@ -38,7 +43,7 @@ void wait_while(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
 
 }  // namespace
 
-ThreadPool::ThreadPool(unsigned n_threads) {
+ThreadPool::ThreadPool(unsigned n_threads) : rest_(kLeastRest) {
   // Many more threads than cores only wait for each other.
   n_threads = std::min(n_threads, std::max(kFewThreads, 2 * available_threads()));
   for (unsigned i = 1; i < n_threads; ++i) {
@@ -64,7 +69,7 @@ void ThreadPool::run(std::uint64_t n, std::uint64_t grain,
 
 void ThreadPool::run_threads(std::uint64_t n, std::uint64_t grain,
                              const std::function<void(unsigned, std::uint64_t, std::uint64_t)>& job) {
-  if (workers_.empty() || n <= grain) {
+  if (workers_.empty() || n <= grain || resting()) {
     for (std::uint64_t begin = 0; begin < n; begin += grain) job(0, begin, std::min(n, begin + grain));
     return;
   }
@@ -78,11 +83,24 @@ void ThreadPool::run_threads(std::uint64_t n, std::uint64_t grain,
   open_.store(std::uint64_t(generation) << 32 | n_pieces_, std::memory_order_release);
   generation_.store(generation, std::memory_order_release);
   generation_.notify_all();
+  const Clock::time_point begin = Clock::now();
   take_pieces(0);
-  for (;;) {
-    const std::uint32_t done = done_.load(std::memory_order_acquire);
-    if (done == n_pieces_) break;
-    wait_while(done_, done);
+  await_others(begin);
+}
+
+bool ThreadPool::resting() { return rest_until_ != Clock::time_point{} && Clock::now() < rest_until_; }
+
+void ThreadPool::await_others(Clock::time_point begin) {
+  std::uint32_t done = done_.load(std::memory_order_acquire);
+  if (done == n_pieces_) return;
+  const Clock::time_point waiting = Clock::now();
+  for (; done != n_pieces_; done = done_.load(std::memory_order_acquire)) wait_while(done_, done);
+  const Clock::time_point end = Clock::now();
+  if (end - waiting > kInterrupted + (waiting - begin)) {
+    rest_until_ = end + rest_;
+    rest_ = std::min<Clock::duration>(rest_ * 2, kMostRest);
+  } else if (rest_ > kLeastRest && end > rest_until_ + rest_) {
+    rest_ = kLeastRest;
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <thread>
@@ -10,7 +11,8 @@ namespace ml {
 
 /// Threads that share the pieces of one job at a time. Which thread does which piece is not determined;
 /// results must not depend on it. A thread that the machine does not let run delays nothing: the others take
-/// its pieces.
+/// its pieces. One that is interrupted in the middle of a piece does; then the caller works alone for a
+/// while, longer each time, so that beside busy programs many threads are no slower than one.
 class ThreadPool {
  public:
   /// @param n_threads  in all, the caller of run() included; at least 1
@@ -31,10 +33,16 @@ class ThreadPool {
                    const std::function<void(unsigned, std::uint64_t, std::uint64_t)>& job);
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void work(unsigned thread);
+  bool resting();
+  void await_others(Clock::time_point begin);
   void take_pieces(unsigned thread);
 
   std::vector<std::thread> workers_;
+  Clock::time_point rest_until_{};  // the caller works alone until then
+  Clock::duration rest_;            // how long it will do so after the next interruption
   // The job; changed only while no piece is open, read only by who holds one.
   const std::function<void(unsigned, std::uint64_t, std::uint64_t)>* job_ = nullptr;
   std::uint64_t n_ = 0;

@@ -2,6 +2,8 @@
 #include "catch.hpp"
 
 #include <atomic>
+#include <chrono>
+#include <thread>
 #include <vector>
 
 using namespace ml;
@@ -30,4 +32,29 @@ TEST_CASE("a pool survives many short jobs", "[util]") {
     pool.run(8, 1, [&](std::uint64_t begin, std::uint64_t) { sum.fetch_add(begin); });
   }
   CHECK(sum == 2000 * 28);
+}
+
+TEST_CASE("a pool's caller works alone after another thread was interrupted", "[util]") {
+  using std::chrono::microseconds;
+  ThreadPool pool(2);
+  // This machine may interrupt the test itself, so that a rest is over before it is seen.
+  bool rested = false;
+  for (int attempt = 0; attempt < 50 && !rested; ++attempt) {
+    bool interrupted = false;
+    pool.run_threads(8, 1, [&](unsigned thread, std::uint64_t, std::uint64_t) {
+      if (thread == 1 && !interrupted) {
+        interrupted = true;
+        std::this_thread::sleep_for(microseconds(10000));
+      } else {
+        std::this_thread::sleep_for(microseconds(100));
+      }
+    });
+    std::atomic<int> by_other{0};
+    pool.run_threads(50, 1, [&](unsigned thread, std::uint64_t, std::uint64_t) {
+      by_other += thread == 1;
+      std::this_thread::sleep_for(microseconds(20));
+    });
+    rested = interrupted && by_other == 0;
+  }
+  CHECK(rested);
 }
