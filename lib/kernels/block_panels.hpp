@@ -5,8 +5,8 @@
 // Lanes are rows: a panel of kPanelRows rows is packed into scratch once and multiplied with every tile of
 // kTileTokens tokens, which were packed before. Block by block,
 //
-//   panel  [slot]  quads [k = 0 .. 7][group][64], weights 4 k .. 4 k + 3 of the sixteen rows of a group, in the
-//                  order that arrange_columns gives them; scales [group][16], float32
+//   panel  [slot]  quads [k = 0 .. 7][group][64], weights 4 k .. 4 k + 3 of the sixteen rows of a group, in
+//                  the order that arrange_columns gives them; scales [group][16], float32
 //   tile   [slot]  quants [token][32]; offsets [token], int32; scales [token], float32; up to whole 64 bytes
 //
 // Rule 2 adds block b in lane b mod 16 and folds the lanes at the end. Here one register adds the blocks of

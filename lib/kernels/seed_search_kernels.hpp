@@ -49,8 +49,8 @@ inline PieceF about(PieceF a, PieceF b, PieceF c) {
   return reinterpret_cast<PieceF>(
       _mm256_fmadd_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b), reinterpret_cast<__m256>(c)));
 #elif defined(__aarch64__)
-  return reinterpret_cast<PieceF>(vfmaq_f32(reinterpret_cast<float32x4_t>(c), reinterpret_cast<float32x4_t>(a),
-                                            reinterpret_cast<float32x4_t>(b)));
+  return reinterpret_cast<PieceF>(vfmaq_f32(
+      reinterpret_cast<float32x4_t>(c), reinterpret_cast<float32x4_t>(a), reinterpret_cast<float32x4_t>(b)));
 #else
   return a * b + c;
 #endif

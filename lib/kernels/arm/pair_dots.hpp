@@ -15,12 +15,14 @@ inline constexpr int kQuads = kBlockWeights / 4;
 inline constexpr int kOctets = kBlockWeights / 8;
 static_assert(kTileGroups == 1 && kTileTokens % 3 == 0 && kTileTokens / 3 % 2 == 0 && !kBiased);
 
-// Quads 2 m and 2 m + 1 of sixteen rows become octet m of rows 0 .. 7 and of rows 8 .. 15, two rows a register.
+// Quads 2 m and 2 m + 1 of sixteen rows become octet m of rows 0 .. 7 and of rows 8 .. 15, two rows a
+// register.
 inline void arrange_columns(Bytes* columns) {
 #pragma GCC unroll 4
   for (int m = 0; m < kOctets; ++m) {
     const auto zip = [&](int i) {
-      return vzipq_u32(vreinterpretq_u32_u8(columns[2 * m].v[i]), vreinterpretq_u32_u8(columns[2 * m + 1].v[i]));
+      return vzipq_u32(vreinterpretq_u32_u8(columns[2 * m].v[i]),
+                       vreinterpretq_u32_u8(columns[2 * m + 1].v[i]));
     };
     const uint32x4x2_t rows[4] = {zip(0), zip(1), zip(2), zip(3)};
     const auto pair = [&](int j) { return vreinterpretq_u8_u32(rows[j / 2].val[j % 2]); };
