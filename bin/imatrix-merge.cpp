@@ -89,6 +89,7 @@ void merge(cli::Tool& tool, Arguments arguments) {
   }
   const auto total = ml::merge_imatrices(arguments.files);
   if (!total) return tool.fail(ml::with_path(total.error(), arguments.files.front()));
+  for (const std::string& note : total->notes) tool.note(note);
   if (to_stdout || !arguments.output.empty()) {
     const std::string path = to_stdout ? "-" : arguments.output;
     auto out = ml::OutputFile::create(path, {.force = tool.force(), .inputs = arguments.files});
@@ -113,7 +114,8 @@ int main(int argc, char** argv) {
                  "imatrix-merge shard-*.mli -o model.mli --stats");
   Arguments arguments;
   CLI::App& app = tool.app();
-  app.add_option("FILE", arguments.files, "MLI1 importance matrices of one model; - or none: standard input");
+  app.add_option("FILE", arguments.files,
+                 "Importance matrices of one model, MLI1 or llama.cpp's GGUF; - or none: standard input");
   app.add_option("-o,--output", arguments.output,
                  "The matrix to write; -: standard output, the default unless --stats or --json is given")
       ->type_name("FILE");

@@ -1,5 +1,6 @@
 // Prefill and decode speed of models, beside the limits of the machine.
 
+#include "ml_bench/encodings.hpp"
 #include "ml_bench/report.hpp"
 
 int main(int argc, char** argv) {
@@ -8,8 +9,9 @@ int main(int argc, char** argv) {
                  "ml-bench model.mlb -p 512 -n 128 -t 1,2");
   ml_bench::declare_options(tool, options);
   return tool.main(argc, argv, [&] {
-    if (const std::string problem = ml_bench::usage_problem(options); !problem.empty())
+    if (const std::string problem = ml_bench::finish_options(tool, options); !problem.empty())
       return tool.fail_usage(problem);
+    if (!options.encodings.empty()) return ml_bench::compare_encodings(tool, options);
     std::vector<nlohmann::ordered_json> baseline;
     if (!options.baseline.empty()) {
       auto rows = ml_bench::read_baseline(options.baseline);

@@ -68,7 +68,7 @@ class Evaluation {
     auto session = ml::Session::create(model, {.ctx = plan_.ctx,
                                                .batch = options_.batch,
                                                .activations = options_.activations,
-                                               .kv = kv(),
+                                               .kv = kv_of(model),
                                                .threads = tool_.threads(),
                                                .target = tool_.target()});
     if (session) return std::move(*session);
@@ -76,9 +76,11 @@ class Evaluation {
     return std::nullopt;
   }
 
-  ml::KvType kv() const {
-    const bool f32 = options_.activations == ml::Activations::f32;
-    return options_.kv.value_or(f32 ? ml::KvType::f32 : ml::KvType::f16);
+  // A base without latent attention keeps what such layers keep beside latent ones.
+  ml::KvType kv_of(const ml::Model& model) const {
+    const ml::KvType kv = options_.kv.value_or(ml::default_kv(model.desc(), options_.activations));
+    const bool latent_only = kv == ml::KvType::fp8 || kv == ml::KvType::fp4;
+    return latent_only && &model != &*model_ && !model.desc().has_latent() ? ml::KvType::bf16 : kv;
   }
 
   bool open_base() {
@@ -153,7 +155,6 @@ class Evaluation {
   }
 
   void print(const Result& result) {
-    constexpr const char* kKvNames[] = {"f32", "f16", "q8"};
     About about{.model = options_.model,
                 .against = options_.against,
                 .texts = options_.texts,
@@ -163,7 +164,7 @@ class Evaluation {
                 .stride = plan_.stride,
                 .bos = plan_.bos.has_value(),
                 .activations = options_.activations == ml::Activations::q8 ? "q8" : "f32",
-                .kv = kKvNames[static_cast<int>(kv())]};
+                .kv = std::string(ml::kv_type_name(kv_of(*model_)))};
     if (about.texts.empty()) about.texts.push_back("-");
     if (options_.json) {
       print_json(tool_, about, &plan_, result, options_);

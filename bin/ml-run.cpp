@@ -5,5 +5,9 @@ int main(int argc, char** argv) {
   cli::Tool tool("ml-run", "Writes text with a language model.",
                  "ml-run model.mlb -n 100 \"Once upon a time\"");
   cli::declare_run_options(tool, options);
-  return tool.main(argc, argv, [&] { cli::TextRun(tool, options)(); });
+  return tool.main(argc, argv, [&] {
+    if (const std::string problem = cli::settle_operands(options); !problem.empty())
+      return tool.fail_usage(problem);
+    cli::TextRun(tool, options)();
+  });
 }

@@ -189,6 +189,7 @@ bool take_imatrix(cli::Tool& tool, const Arguments& arguments, const ml::Model& 
     tool.fail(ml::with_path(fits.error(), arguments.imatrix));
     return false;
   }
+  for (const std::string& note : opened->notes) tool.note(fmt::format("{}: {}", arguments.imatrix, note));
   imatrix = std::move(*opened);
   options.imatrix = &imatrix;
   return true;
@@ -254,6 +255,8 @@ void quantize(cli::Tool& tool, const Arguments& arguments) {
   ml::Imatrix imatrix;
   if (!take_imatrix(tool, arguments, *model, imatrix, options)) return;
   if (ml::file_format(arguments.input) == "gguf") keep_storage(tool.app(), arguments, *model, options);
+  if (options.type == ml::Encoding::q8_0 && !tool.app().get_option("--q4-rule")->empty())
+    tool.note("--q4-rule changes nothing: no matrix becomes Q4_0");
   const auto plan = ml::plan_quantize(*model, options);
   if (!plan) {
     ml::Error error = plan.error();

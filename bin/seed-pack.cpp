@@ -4,6 +4,7 @@
 #include "common/progress.hpp"
 #include "common/text.hpp"
 #include "common/tool.hpp"
+#include "seed_pack/latent.hpp"
 
 #include <ml/seed_pack.hpp>
 
@@ -19,6 +20,7 @@ struct Arguments {
   std::string encoding = "seed4p4";
   std::vector<std::string> rules;
   std::string mla;
+  seed_pack::LatentArguments latent;
   std::string imatrix;
   std::string shard_size = "4.5G";
   std::string loader;
@@ -44,6 +46,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--mla", arguments.mla, "Encoding of the tensors of latent attention")
       ->check(CLI::IsMember(kEncodings, CLI::ignore_case));
+  seed_pack::add_latent_options(app, arguments.latent);
   app.add_option("--imatrix", arguments.imatrix,
                  "An MLI1 importance matrix of the model: the seed search weighs errors by it")
       ->type_name("FILE");
@@ -86,6 +89,7 @@ bool take_importance(cli::Tool& tool, const Arguments& arguments, ml::SeedPackOp
   if (!model) return tool.fail(model.error()), false;
   auto importance = ml::column_importance(*imatrix, *model);
   if (!importance) return tool.fail(ml::with_path(importance.error(), arguments.imatrix)), false;
+  for (const std::string& note : imatrix->notes) tool.note(fmt::format("{}: {}", arguments.imatrix, note));
   options.importance = *std::move(importance);
   return true;
 }
@@ -118,15 +122,20 @@ std::string usage_problem(const Arguments& arguments, const ml::SeedPackOptions&
   if (!arguments.imatrix.empty() && !any_searched)
     return "--imatrix needs seed4p4 or seed4 in --encoding, --mla or --rule: other encodings take no "
            "importance";
+  const seed_pack::LatentArguments& latent = arguments.latent;
+  if (latent.ranks.empty() != latent.calibrate.empty()) return "--to-mla and --calibrate go together";
+  if (!latent.tokenizer.empty() && latent.ranks.empty()) return "--tokenizer needs --to-mla";
   return "";
 }
 
-nlohmann::ordered_json to_json(const Arguments& arguments, const ml::PackReport& report) {
+nlohmann::ordered_json to_json(const Arguments& arguments, const ml::PackReport& report,
+                               const ml::LatentConversion* latent) {
   nlohmann::ordered_json json{{"input", arguments.input},      {"output", arguments.output},
                               {"dry_run", arguments.dry_run},  {"bytes", report.n_bytes},
                               {"n_weights", report.n_weights}, {"bits_per_weight", report.bits_per_weight},
                               {"files", report.files}};
   if (!arguments.dry_run) json["seconds"] = report.seconds;
+  if (latent != nullptr && !arguments.dry_run) json["latent"] = seed_pack::latent_json(latent->report);
   nlohmann::ordered_json tensors = nlohmann::json::array();
   for (const ml::PackedTensor& tensor : report.tensors) {
     nlohmann::ordered_json row{
@@ -180,11 +189,22 @@ void pack(cli::Tool& tool, const Arguments& arguments) {
   if (const std::string problem = usage_problem(arguments, options); !problem.empty())
     return tool.fail_usage(problem);
   if (!take_importance(tool, arguments, options)) return;
+  std::optional<ml::LatentConversion> latent;
+  if (!arguments.latent.ranks.empty()) {
+    latent = seed_pack::convert(tool, arguments.input, arguments.latent, true);
+    if (!latent) return;
+    options.latent = &*latent;
+  }
   const auto plan = ml::plan_pack(arguments.input, arguments.output, options);
   if (!plan) return tool.fail(ml::with_path(plan.error(), arguments.input));
   note_plan(tool, *plan);
   if (arguments.dry_run)
-    return tool.print(arguments.json ? cli::json_line(to_json(arguments, *plan)) : plan_text(*plan));
+    return tool.print(arguments.json ? cli::json_line(to_json(arguments, *plan, options.latent))
+                                     : plan_text(*plan));
+  if (latent) {
+    latent = seed_pack::convert(tool, arguments.input, arguments.latent, false);
+    if (!latent) return;
+  }
   const auto report = [&] {
     cli::Progress progress(tool, "packing", plan->n_weights);
     options.progress = [&progress](std::uint64_t done, std::uint64_t) { progress.set(done); };
@@ -193,7 +213,11 @@ void pack(cli::Tool& tool, const Arguments& arguments) {
   if (!report) return tool.fail(ml::with_path(report.error(), arguments.input));
   tool.note(fmt::format("{}: {}, {:.2f} bits a weight, {:.2f} s", arguments.output,
                         cli::human_size(report->n_bytes), report->bits_per_weight, report->seconds));
-  if (arguments.json) tool.print(cli::json_line(to_json(arguments, *report)));
+  if (arguments.json) {
+    tool.print(cli::json_line(to_json(arguments, *report, options.latent)));
+  } else if (latent) {
+    tool.print("{}", seed_pack::latent_text(latent->report));
+  }
 }
 
 }  // namespace

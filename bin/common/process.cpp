@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <initializer_list>
 
@@ -24,6 +25,8 @@ void end_by_signal(int signal) {
 
 // A mapped input that shrank: its pages past the new end cannot be read.
 void end_by_bus_error(int) {
+  static std::atomic_flag spoken = ATOMIC_FLAG_INIT;
+  while (spoken.test_and_set()) ::pause();  // another thread ends the process
   ml::remove_temporaries();
   constexpr std::string_view kText = ": an input file became shorter while it was read (ML_E_IO)\n";
   write_fully(STDERR_FILENO, program_name);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cli {
@@ -32,6 +33,10 @@ class Table {
   std::vector<Align> columns_;
   std::vector<std::vector<std::string>> rows_;
 };
+
+/// Text from elsewhere on one line, fit for a terminal: control characters as \xNN, cut off where it is
+/// longer than `most` bytes.
+std::string printable(std::string_view text, std::size_t most = 200);
 
 /// @return columns that UTF-8 text takes on a terminal, counting each code point as one
 std::size_t display_width(const std::string& text);

@@ -4,6 +4,7 @@
 #include "common/help.hpp"
 #include "common/process.hpp"
 #include "common/progress.hpp"
+#include "common/text.hpp"
 
 #include <ml/version.hpp>
 
@@ -27,20 +28,6 @@ constexpr char kBracketMark = '\x1f';
 struct CompletionAsked {
   std::string shell;
 };
-
-// A message is one line whatever a file name or a tensor name holds.
-std::string one_line(std::string_view text) {
-  std::string line;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      line += fmt::format("\\x{:02x}", byte);
-    } else {
-      line += c;
-    }
-  }
-  return line;
-}
 
 // CLI11 takes an operand "[a,b]" for a list; the mark keeps it whole and comes off before the value is used.
 std::vector<std::string> marked_arguments(int argc, char** argv) {
@@ -273,7 +260,8 @@ void Tool::note(std::string_view message_text) {
 
 void Tool::message(std::string_view text) {
   clear_progress();
-  write_fully(STDERR_FILENO, fmt::format("{}: {}\n", name_, one_line(text)));
+  // One line, whatever a file name or a tensor name holds.
+  write_fully(STDERR_FILENO, fmt::format("{}: {}\n", name_, printable(text, std::string::npos)));
 }
 
 bool Tool::progress_wanted() const { return !quiet_ && ::isatty(STDERR_FILENO) != 0; }

@@ -76,23 +76,33 @@ class LimitProbes {
   std::map<std::pair<unsigned, ml::Target>, std::vector<double>> peaks_;
 };
 
+// How much of an expert a token works with, on average; 1 for tensors that all tokens share.
+double share_of(const ml::ModelDesc& desc, ml::Role role) {
+  if (!ml::is_expert(role)) return 1;
+  const std::uint32_t chosen =
+      role == ml::Role::v_expert ? desc.mixture.n_chosen_values : desc.mixture.n_chosen;
+  return double(chosen) / ml::role_count(desc, role);
+}
+
 void count_work(const ml::Model& model, ModelFacts& facts) {
   facts.n_bytes = model.n_bytes();
   facts.n_weights = model.n_weights();
-  facts.decode_bytes = model.n_bytes();
+  double decode_bytes = 0;
   const bool shared = model.desc().shared_classifier;
   for (const ml::Tensor& tensor : model.tensors()) {
-    const auto operations = 2.0 * static_cast<double>(tensor.view.n_weights());
+    const double part = share_of(model.desc(), tensor.role);
+    const double operations = 2.0 * part * static_cast<double>(tensor.view.n_weights());
     const bool classifier = tensor.role == (shared ? ml::Role::tok_emb : ml::Role::wcls);
-    if (tensor.role == ml::Role::tok_emb && !shared) {
-      facts.decode_bytes -= tensor.view.n_bytes();  // a row of it is read
-    } else if (classifier) {
+    if (tensor.role == ml::Role::tok_emb && !shared) continue;  // a row of it is read
+    decode_bytes += part * static_cast<double>(tensor.view.n_bytes());
+    if (classifier) {
       facts.classifier_operations += operations;
     } else if (ml::is_matrix(tensor.role)) {
       facts.layer_operations += operations;
-      facts.quantized = facts.quantized || ml::encoding_info(tensor.view.encoding).quantized;
+      facts.quantized = facts.quantized || ml::encoding_info(tensor.view.encoding).takes_q8();
     }
   }
+  facts.decode_bytes = static_cast<std::uint64_t>(std::llround(decode_bytes));
 }
 
 class Bench {
@@ -125,11 +135,10 @@ class Bench {
   }
 
   ml::Result<ml::Session> make_session(const ml::Model& model, unsigned threads, ml::Target target) const {
-    const bool f32 = options_.activations == ml::Activations::f32;
     return ml::Session::create(model, {.ctx = static_cast<std::uint32_t>(positions()),
                                        .batch = options_.batch,
                                        .activations = options_.activations,
-                                       .kv = options_.kv.value_or(f32 ? ml::KvType::f32 : ml::KvType::f16),
+                                       .kv = options_.kv,
                                        .threads = threads,
                                        .target = target});
   }
@@ -159,6 +168,7 @@ class Bench {
     if (!checked(session->eval(tokens), path)) return std::nullopt;
     facts.peak_memory = ml::peak_memory_bytes();
     count_work(*model, facts);
+    facts.kv = options_.kv.value_or(ml::default_kv(model->desc(), options_.activations));
     facts.quantized = facts.quantized && options_.activations == ml::Activations::q8;
     return facts;
   }

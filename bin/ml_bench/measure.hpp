@@ -20,7 +20,8 @@ struct ModelFacts {
   double load_seconds = 0;
   double first_token_seconds = 0;  ///< from opening the model to the logits of one token
   std::uint64_t peak_memory = 0;   ///< resident, the mapped file included
-  bool quantized = false;          ///< products are of 8-bit integers
+  ml::KvType kv = ml::KvType::f16;
+  bool quantized = false;  ///< products are of 8-bit integers
 };
 
 /// Limits of this machine for some number of threads, the means of before and after.

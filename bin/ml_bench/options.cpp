@@ -1,5 +1,8 @@
 #include "ml_bench/options.hpp"
 
+#include "common/standard_input.hpp"
+#include "ml_eval/texts.hpp"
+
 #include <ml/target.hpp>
 
 #include <algorithm>
@@ -39,11 +42,37 @@ void add_list(CLI::App& app, const std::string& names, std::vector<std::uint32_t
       ->default_str(shown);
 }
 
+std::string model_problem(const Options& options) {
+  if (!options.texts.empty()) return "--text needs --encodings: ml-eval scores models";
+  if (!options.split.empty() || options.ctx != 0 || !options.tokenizer.empty())
+    return "--split, --ctx and --tokenizer need --text";
+  return options.models.empty() ? "MODEL is required" : "";
+}
+
+std::string encodings_problem(const cli::Tool& tool, Options& options) {
+  if (options.models.size() > 1)
+    return fmt::format("{}: --encodings takes one folder, that of the recipe's files", options.models[1]);
+  if (!options.baseline.empty() || options.digest) return "--encodings excludes --baseline and --digest";
+  for (const auto& list : {options.prompts, options.decodes, options.depths, options.threads}) {
+    if (list.size() > 1) return "--encodings takes one value of -p, -n, -d, -t and --target each";
+  }
+  if (tool.targets().size() > 1) return "--encodings takes one value of -p, -n, -d, -t and --target each";
+  if (options.texts.empty() && (!options.split.empty() || options.ctx != 0 || !options.tokenizer.empty()))
+    return "--split, --ctx and --tokenizer need --text";
+  if (!ml_eval::unescape(options.split))
+    return fmt::format("--split is '{}': {}", options.split, ml_eval::kEscapes);
+  return cli::standard_input_problem(options.texts);
+}
+
 }  // namespace
 
 void declare_options(cli::Tool& tool, Options& options) {
   CLI::App& app = tool.app();
-  app.add_option("MODEL", options.models, "Models, each as ml-run takes it")->required();
+  app.add_option("MODEL", options.models,
+                 "Models, each as ml-run takes it; with --encodings the checkpoint's folder");
+  app.add_option("-m,--model", options.more_models, "One more MODEL; may be repeated")
+      ->type_name("MODEL")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   add_list(app, "-p,--n-prompt", options.prompts, kMaxTokens, "Lengths of prompts to read; 0: none", "512");
   add_list(app, "-n,--n-gen", options.decodes, kMaxTokens,
            "Numbers of tokens to write, one at a time; 0: none", "128");
@@ -53,16 +82,22 @@ void declare_options(cli::Tool& tool, Options& options) {
       ->check(CLI::Range(1u, 100000u))
       ->capture_default_str();
   app.add_flag("--no-warmup", options.no_warmup, "Measure from the first time on");
-  app.add_option("-b,--batch", options.batch, "Prompt tokens a pass")
+  app.add_option("-b,--batch,--batch-size", options.batch, "Prompt tokens a pass")
       ->check(CLI::Range(1u, kMaxTokens))
       ->capture_default_str();
   app.add_option("--acts", options.activations, "What quantized matrices are multiplied with")
       ->transform(CLI::CheckedTransformer(std::map<std::string, ml::Activations>{
           {"q8", ml::Activations::q8}, {"f32", ml::Activations::f32}}));
-  app.add_option("--kv", options.kv, "KV cache; default: f16, with --acts f32 f32")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, ml::KvType>{
-          {"f16", ml::KvType::f16}, {"f32", ml::KvType::f32}, {"q8", ml::KvType::q8}}));
-  app.add_option("-o,--format", options.format, "How results are printed")
+  app.add_option(
+         "--kv", options.kv,
+         "KV cache; default: the model's own, else f16 (with latent attention bf16), with --acts f32 f32")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, ml::KvType>{{"bf16", ml::KvType::bf16},
+                                                                            {"f16", ml::KvType::f16},
+                                                                            {"f32", ml::KvType::f32},
+                                                                            {"fp4", ml::KvType::fp4},
+                                                                            {"fp8", ml::KvType::fp8},
+                                                                            {"q8", ml::KvType::q8}}));
+  app.add_option("-o,--format,--output", options.format, "How results are printed")
       ->check(CLI::IsMember({"md", "csv", "json", "jsonl"}))
       ->capture_default_str();
   app.add_option("--baseline", options.baseline, "Compare with what --format json or jsonl wrote")
@@ -72,11 +107,34 @@ void declare_options(cli::Tool& tool, Options& options) {
       ->type_name("PCT");
   app.add_flag("--digest", options.digest,
                "Add XXH3-128 of the logits; another one than the baseline's fails");
+  app.add_flag(
+      "--json", [&options](std::int64_t) { options.format = "jsonl"; }, "The same as --format jsonl");
+  app.add_option("--encodings", options.encodings,
+                 "Pack a checkpoint by a recipe of mog-pack, once for each item of the list, and compare: "
+                 "ENCODING for all matrices, GLOB=ENCODING, recipe, or several joined by +")
+      ->type_name("RECIPE-FILE ITEM[,ITEM...]")
+      ->expected(2);
+  app.add_option(
+         "--text", options.texts,
+         "With --encodings: a text for perplexity, and KL divergence from the first; may be given again")
+      ->type_name("FILE")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--split", options.split,
+                 "A --text holds several texts with TEXT between them; \\n is a newline, \\t a tab")
+      ->type_name("TEXT");
+  app.add_option("-c,--ctx", options.ctx, "Tokens of a --text that a window reads; default: 512")
+      ->check(CLI::Range(1u, kMaxTokens));
+  app.add_option("--tokenizer", options.tokenizer,
+                 "Of a --text; default: the one that the recipe packs, or one beside the checkpoint")
+      ->type_name("FILE");
   app.add_flag("--trust", options.trust, "Skip the pass over the quants of files that were checked before");
   tool.allow_targets();
 }
 
-std::string usage_problem(const Options& options) {
+std::string finish_options(const cli::Tool& tool, Options& options) {
+  options.models.insert(options.models.begin(), options.more_models.begin(), options.more_models.end());
+  options.more_models.clear();
+  if (options.models.empty()) return "MODEL is missing";
   const auto none = [](const std::vector<std::uint32_t>& list) {
     return std::all_of(list.begin(), list.end(), [](std::uint32_t n) { return n == 0; });
   };
@@ -86,7 +144,7 @@ std::string usage_problem(const Options& options) {
     return fmt::format("--fail-above is {}, must be at least 0", *options.fail_above);
   if (std::count(options.models.begin(), options.models.end(), "-") + (options.baseline == "-") > 0)
     return "models are opened more than once, so they and the baseline must be files";
-  return "";
+  return options.encodings.empty() ? model_problem(options) : encodings_problem(tool, options);
 }
 
 }  // namespace ml_bench

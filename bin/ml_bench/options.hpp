@@ -14,6 +14,7 @@ namespace ml_bench {
 /// What the command line of ml-bench says.
 struct Options {
   std::vector<std::string> models;
+  std::vector<std::string> more_models;  // of -m
   std::vector<std::uint32_t> prompts{512};
   std::vector<std::uint32_t> decodes{128};
   std::vector<std::uint32_t> depths{0};
@@ -27,13 +28,20 @@ struct Options {
   std::string baseline;
   std::optional<double> fail_above;
   bool digest = false;
+  std::vector<std::string> encodings;  ///< recipe and list, or empty
+  std::vector<std::string> texts;
+  std::string tokenizer;
+  std::string split;
+  std::uint32_t ctx = 0;
   bool trust = false;
 };
 
 /// Adds the options of ml-bench to its table.
 void declare_options(cli::Tool& tool, Options& options);
 
-/// @return what is wrong with the options; "" when nothing is
-std::string usage_problem(const Options& options);
+/// Puts the models of -m before the operands, takes --split apart, and looks at the options.
+///
+/// @return what is wrong with them; "" when nothing is
+std::string finish_options(const cli::Tool& tool, Options& options);
 
 }  // namespace ml_bench

@@ -13,20 +13,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-const char* acts_name(const Options& options) {
-  return options.activations == ml::Activations::q8 ? "q8" : "f32";
-}
-
-const char* kv_name(const Options& options) {
-  const bool f32 = options.activations == ml::Activations::f32;
-  switch (options.kv.value_or(f32 ? ml::KvType::f32 : ml::KvType::f16)) {
-    case ml::KvType::f32: return "f32";
-    case ml::KvType::f16: return "f16";
-    case ml::KvType::q8: return "q8";
-  }
-  return "";
-}
-
 // The present in UTC, as ISO 8601 writes it.
 std::string utc_time() {
   const std::time_t now = std::time(nullptr);
@@ -47,32 +33,23 @@ std::uint64_t nanoseconds(double seconds) { return static_cast<std::uint64_t>(st
 
 std::string percent(double share) { return share > 0 ? fmt::format("{:.0f} %", 100 * share) : "-"; }
 
-// A path as a cell shows it: on one line, as UTF-8, and not the end of the cell.
-std::string path_cell(const std::string& path) {
-  const std::string quoted = ordered_json(path).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-  std::string cell;
-  for (const char c : quoted.substr(1, quoted.size() - 2)) cell += c == '|' ? "\\|" : std::string(1, c);
-  return cell;
-}
-
 void print_markdown(cli::Tool& tool, const Results& results, const Options& options) {
   tool.print(
       "| model | size | bits/weight | test | threads | target | tok/s | mean ± sd | GB/s | of limit |\n");
   tool.print("|---|--:|--:|---|--:|---|--:|--:|--:|--:|\n");
   for (const Row& row : results.rows) {
     tool.print("| {} | {} | {:.2f} | {} | {} | {} | {:.2f} | {:.2f} ± {:.2f} | {:.1f} | {} |\n",
-               path_cell(row.model->path), cli::human_size(row.model->n_bytes), bits_per_weight(*row.model),
+               cell(row.model->path), cli::human_size(row.model->n_bytes), bits_per_weight(*row.model),
                row.name(), row.threads, ml::target_name(row.target), row.tokens_per_second(row.median()),
                row.tokens_per_second(row.mean()), row.deviation_of_speed(),
                row.bytes_per_second(options.batch) / 1e9, percent(row.share_of_limit(options.batch)));
   }
   tool.print("\n| model | load | first token | peak memory |\n|---|--:|--:|--:|\n");
   for (const ModelFacts& model : results.models) {
-    tool.print("| {} | {:.1f} ms | {:.1f} ms | {} |\n", path_cell(model.path), 1e3 * model.load_seconds,
+    tool.print("| {} | {:.1f} ms | {:.1f} ms | {} |\n", cell(model.path), 1e3 * model.load_seconds,
                1e3 * model.first_token_seconds, cli::human_size(model.peak_memory));
   }
-  tool.print("\n{}, {} cores, {}; mlutils {}\n", results.machine.cpu, results.machine.cores,
-             results.machine.system, ml::version());
+  tool.print("\n{}", machine_line(results));
   std::string known;
   for (const Row& row : results.rows) {
     std::string line = fmt::format("limits with {} thread{}: {:.1f} GB/s read (± {:.0f} %)", row.threads,
@@ -88,7 +65,7 @@ void print_markdown(cli::Tool& tool, const Results& results, const Options& opti
   tool.print(known);
   if (!options.digest) return;
   for (const Row& row : results.rows)
-    tool.print("digest {} {} {}\n", row.digest, row.name(), path_cell(row.model->path));
+    tool.print("digest {} {} {}\n", row.digest, row.name(), cell(row.model->path));
 }
 
 std::string csv_cell(const ordered_json& value) {
@@ -100,13 +77,13 @@ std::string csv_cell(const ordered_json& value) {
   return quoted + "\"";
 }
 
-void print_csv(cli::Tool& tool, const Results& results, const Options& options) {
+void print_csv(cli::Tool& tool, const std::vector<ordered_json>& rows) {
   bool head = true;
-  for (const Row& row : results.rows) {
-    const ordered_json json = to_json(row, results, options).flatten();
+  for (const ordered_json& row : rows) {
+    const ordered_json flat = row.flatten();
     std::string names;
     std::string values;
-    for (const auto& [key, value] : json.items()) {
+    for (const auto& [key, value] : flat.items()) {
       if (key.starts_with("/samples_ns")) continue;
       std::string name = key.substr(1);
       for (char& c : name) c = c == '/' ? '_' : c;
@@ -135,7 +112,7 @@ ordered_json to_json(const Row& row, const Results& results, const Options& opti
                     {"threads", row.threads},
                     {"target", ml::target_name(row.target)},
                     {"acts", acts_name(options)},
-                    {"kv", kv_name(options)},
+                    {"kv", ml::kv_type_name(model.kv)},
                     {"batch", options.batch},
                     {"median_ns", nanoseconds(row.median())},
                     {"mean_ns", nanoseconds(row.mean())},
@@ -154,14 +131,8 @@ ordered_json to_json(const Row& row, const Results& results, const Options& opti
                     {"load_ms", 1e3 * model.load_seconds},
                     {"first_token_ms", 1e3 * model.first_token_seconds},
                     {"peak_memory_bytes", model.peak_memory},
-                    {"digest", row.digest.empty() ? ordered_json() : ordered_json(row.digest)},
-                    {"machine",
-                     {{"cpu", results.machine.cpu},
-                      {"cores", results.machine.cores},
-                      {"memory_bytes", results.machine.memory_bytes},
-                      {"system", results.machine.system}}},
-                    {"version", ml::version()},
-                    {"time", utc_time()}};
+                    {"digest", row.digest.empty() ? ordered_json() : ordered_json(row.digest)}};
+  add_run(json, results);
   return json;
 }
 
@@ -170,18 +141,44 @@ void print(cli::Tool& tool, const Results& results, const Options& options) {
     if (!results.rows.empty()) print_markdown(tool, results, options);
     return;
   }
-  if (options.format == "csv") return print_csv(tool, results, options);
-  ordered_json all = ordered_json::array();
-  for (const Row& row : results.rows) {
-    const ordered_json json = to_json(row, results, options);
-    if (options.format == "jsonl") {
-      tool.print(cli::json_line(json));
-    } else {
-      all.push_back(json);
-    }
+  std::vector<ordered_json> rows;
+  for (const Row& row : results.rows) rows.push_back(to_json(row, results, options));
+  print_rows(tool, rows, options);
+}
+
+void print_rows(cli::Tool& tool, const std::vector<ordered_json>& rows, const Options& options) {
+  if (options.format == "csv") return print_csv(tool, rows);
+  if (options.format == "jsonl") {
+    for (const ordered_json& row : rows) tool.print(cli::json_line(row));
+    return;
   }
-  if (options.format == "json")
-    tool.print(all.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+  const ordered_json all = rows.empty() ? ordered_json::array() : ordered_json(rows);
+  tool.print(all.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+}
+
+std::string cell(const std::string& text) {
+  const std::string quoted = ordered_json(text).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  std::string result;
+  for (const char c : quoted.substr(1, quoted.size() - 2)) result += c == '|' ? "\\|" : std::string(1, c);
+  return result;
+}
+
+std::string machine_line(const Results& results) {
+  return fmt::format("{}, {} cores, {}; mlutils {}\n", results.machine.cpu, results.machine.cores,
+                     results.machine.system, ml::version());
+}
+
+const char* acts_name(const Options& options) {
+  return options.activations == ml::Activations::q8 ? "q8" : "f32";
+}
+
+void add_run(ordered_json& json, const Results& results) {
+  json["machine"] = {{"cpu", results.machine.cpu},
+                     {"cores", results.machine.cores},
+                     {"memory_bytes", results.machine.memory_bytes},
+                     {"system", results.machine.system}};
+  json["version"] = ml::version();
+  json["time"] = utc_time();
 }
 
 }  // namespace ml_bench

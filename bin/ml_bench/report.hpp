@@ -14,6 +14,21 @@ nlohmann::ordered_json to_json(const Row& row, const Results& results, const Opt
 /// Prints all rows in the format that the options name.
 void print(cli::Tool& tool, const Results& results, const Options& options);
 
+/// Prints objects as csv, json or jsonl.
+void print_rows(cli::Tool& tool, const std::vector<nlohmann::ordered_json>& rows, const Options& options);
+
+/// A path or a name as a cell of a table shows it: on one line, as UTF-8, and not the end of the cell.
+std::string cell(const std::string& text);
+
+/// "CPU, 2 cores, Linux ...; mlutils 0.1.0"
+std::string machine_line(const Results& results);
+
+/// The value of --acts.
+const char* acts_name(const Options& options);
+
+/// Adds what holds for the whole run: machine, version and time.
+void add_run(nlohmann::ordered_json& json, const Results& results);
+
 /// Compares with the rows of a baseline and says so; a slowdown over --fail-above and the noise, and another
 /// digest, fail.
 void compare(cli::Tool& tool, const Results& results, const Options& options,

@@ -1,6 +1,7 @@
 #include "ml_eval/options.hpp"
 
 #include "common/standard_input.hpp"
+#include "ml_eval/texts.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,19 +12,6 @@
 namespace ml_eval {
 
 namespace {
-
-// "\n" and "\\" are a newline and a backslash.
-std::string unescaped(const std::string& text) {
-  std::string result;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 1 < text.size() && (text[i + 1] == 'n' || text[i + 1] == '\\')) {
-      result += text[++i] == 'n' ? '\n' : '\\';
-    } else {
-      result += text[i];
-    }
-  }
-  return result;
-}
 
 bool read_shard(const std::string& text, std::uint64_t& index, std::uint64_t& n) {
   const char* end = text.data() + text.size();
@@ -51,33 +39,42 @@ std::string merge_problem(const CLI::App& app, const Options& options) {
 
 void declare_options(cli::Tool& tool, Options& options) {
   CLI::App& app = tool.app();
-  app.add_option("MODEL", options.model, "A .mlb file or a model folder; with --merge a result of --json")
+  app.add_option("MODEL", options.model, "A model, as ml-run takes it; with --merge a result of --json")
       ->required();
   app.add_option("TEXT-FILE", options.texts, "Texts; - or none: standard input");
   app.add_option("-m,--tokenizer", options.tokenizer,
                  "A .mlt, tokenizer.json, .gguf or .mog (default: the model's own, or one beside it)")
       ->type_name("FILE");
   app.add_option("--split", options.split,
-                 "A file holds several texts with TEXT between them; \\n is a newline")
+                 "A file holds several texts with TEXT between them; \\n is a newline, \\t a tab")
       ->type_name("TEXT");
   app.add_flag("--bos", options.bos, "Begin windows with BOS (default: as the tokenizer says)");
   app.add_flag("--no-bos", options.no_bos, "Do not");
   app.add_option("-c,--ctx", options.ctx,
-                 "Tokens that a window reads; default: 512, or what the model allows");
-  app.add_option("--stride", options.stride, "Tokens from one window to the next; default: those of --ctx");
+                 "Tokens that a window reads; default: 512, or what the model allows")
+      ->check(CLI::Range(1u, 1u << 24));
+  app.add_option("--stride", options.stride, "Tokens from one window to the next; default: those of --ctx")
+      ->check(CLI::Range(1u, 1u << 24));
   app.add_option("-b,--batch", options.batch, "Tokens a pass; changes no bit")
       ->check(CLI::Range(1u, 1u << 24))
       ->capture_default_str();
-  app.add_option("--windows", options.windows, "Read this many windows of each text at most; default: all");
+  app.add_option("--windows", options.windows, "Read this many windows of each text at most; default: all")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
   app.add_option("--shard", options.shard,
                  "Every Nth window only, from the Kth on; --merge joins the results")
       ->type_name("K/N");
   app.add_option("--acts", options.activations, "What quantized matrices are multiplied with")
       ->transform(CLI::CheckedTransformer(std::map<std::string, ml::Activations>{
           {"q8", ml::Activations::q8}, {"f32", ml::Activations::f32}}));
-  app.add_option("--kv", options.kv, "KV cache; default: f16, with --acts f32 f32")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, ml::KvType>{
-          {"f16", ml::KvType::f16}, {"f32", ml::KvType::f32}, {"q8", ml::KvType::q8}}));
+  app.add_option(
+         "--kv", options.kv,
+         "KV cache; default: the model's own, else f16 (with latent attention bf16), with --acts f32 f32")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, ml::KvType>{{"bf16", ml::KvType::bf16},
+                                                                            {"f16", ml::KvType::f16},
+                                                                            {"f32", ml::KvType::f32},
+                                                                            {"fp4", ml::KvType::fp4},
+                                                                            {"fp8", ml::KvType::fp8},
+                                                                            {"q8", ml::KvType::q8}}));
   app.add_option("--save-logits", options.save_logits, "Write the logits to this file, for --against")
       ->type_name("FILE");
   app.add_option("--bits", options.precision, "Bits of a saved logit; default: 16")
@@ -99,7 +96,7 @@ std::string finish_options(const CLI::App& app, Options& options) {
   if (!options.shard.empty() && !read_shard(options.shard, options.shard_index, options.n_shards))
     return fmt::format("--shard is '{}', must be K/N with K from 1 to N", options.shard);
   if (!options.shard.empty()) --options.shard_index;
-  options.split = unescaped(options.split);
+  if (!unescape(options.split)) return fmt::format("--split is '{}': {}", options.split, kEscapes);
   if (options.merge) return merge_problem(app, options);
   if (options.precision && options.save_logits.empty()) return "--bits needs --save-logits";
   if (options.save_logits == "-" || options.save_logits == "/dev/stdout")

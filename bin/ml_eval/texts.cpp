@@ -64,6 +64,21 @@ class Reader {
 
 }  // namespace
 
+bool unescape(std::string& text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\') {
+      result += text[i];
+      continue;
+    }
+    const char next = i + 1 < text.size() ? text[++i] : '\0';
+    if (next != 'n' && next != 't' && next != '\\') return false;
+    result += next == 'n' ? '\n' : next == 't' ? '\t' : '\\';
+  }
+  text = std::move(result);
+  return true;
+}
+
 std::uint64_t Plan::n_windows(const Text& text) const {
   const std::uint64_t all = windows_of(text).size();
   return windows == 0 ? all : std::min(all, windows);

@@ -11,6 +11,12 @@
 
 namespace ml_eval {
 
+/// Turns "\n", "\t" and "\\" into a newline, a tab and a backslash.
+///
+/// @return false for another backslash, which kEscapes says
+bool unescape(std::string& text);
+inline constexpr std::string_view kEscapes = "a backslash must be followed by n, t or a backslash";
+
 /// The tokens of one text. Where windows begin with BOS it is the first.
 struct Text {
   std::string name;

@@ -3,6 +3,7 @@
 #include "common/progress.hpp"
 
 #include <ml/imatrix.hpp>
+#include <ml/inspect.hpp>
 #include <ml/output.hpp>
 #include <ml/session.hpp>
 
@@ -61,6 +62,10 @@ class Collection {
 };
 
 bool Collection::resume() {
+  if (ml::file_format(options_.imatrix) == "gguf") {
+    return fail({.status = ml::Status::arg, .message = "is GGUF: --resume goes on with an MLI1 file only"},
+                options_.imatrix);
+  }
   auto total = ml::open_imatrix(options_.imatrix);
   if (!total) return fail(total.error(), options_.imatrix);
   const auto covered = chunks_covered(chunks_, *total, options_.all_logits);
@@ -142,8 +147,8 @@ void Collection::run() {
     }
   }
   if (done_ == 0 || !save() || done_ < chunks_.count()) return;
-  tool_.note(fmt::format("{}: {} tokens in {} chunks", to_stdout ? "standard output" : options_.imatrix,
-                         collector_->total().tokens, done_));
+  tool_.note(fmt::format("{}: {} tokens in {} chunk{}", to_stdout ? "standard output" : options_.imatrix,
+                         collector_->total().tokens, done_, done_ == 1 ? "" : "s"));
 }
 
 }  // namespace

@@ -39,21 +39,25 @@ bool same_path(const std::string& a, const std::string& b) {
 
 void declare_run_options(Tool& tool, RunOptions& options) {
   CLI::App& app = tool.app();
-  app.add_option("MODEL", options.model, "A .mlb, .mog or .gguf file or a model folder; - is standard input")
-      ->required();
+  app.add_option("MODEL", options.model, "A .mlb, .mog or .gguf file or a model folder; - is standard input");
   app.add_option("PROMPT", options.prompt, "The prompt; standard input when none is given");
-  app.add_option("-p,--prompt-file", options.prompt_file, "Read the prompt from this file")
+  app.add_option("-p", options.p, "With MODEL: as --prompt-file; without: as --prompt")
+      ->type_name("FILE|TEXT");
+  app.add_option("-m", options.m, "With MODEL: as --tokenizer; without: as --model")->type_name("FILE");
+  app.add_option("--prompt-file,--file", options.prompt_file, "Read the prompt from this file")
       ->type_name("FILE");
-  app.add_option("-m,--tokenizer", options.tokenizer,
+  app.add_option("--prompt", options.prompt_text, "The prompt itself");
+  app.add_option("--model", options.named_model, "MODEL; all operands are then PROMPT")->type_name("MODEL");
+  app.add_option("--tokenizer", options.tokenizer,
                  "A .mlt, tokenizer.json, .gguf or .mog (default: the model's own, or one beside it)")
       ->type_name("FILE");
   app.add_option_function<std::string>(
          "--tokens", [&options](const std::string& text) { options.tokens = parse_tokens(text); },
          "Prompt as token ids, separated by commas")
       ->type_name("ID[,ID...]");
-  app.add_option("-n,--n-predict", options.n, "Tokens to write at most")->capture_default_str();
-  app.add_option("-c,--ctx", options.ctx, "Positions of context (default: as many as needed)");
-  app.add_option("-b,--batch", options.batch, "Prompt tokens a pass; changes no bit")
+  app.add_option("-n,--n-predict,--predict", options.n, "Tokens to write at most")->capture_default_str();
+  app.add_option("-c,--ctx,--ctx-size", options.ctx, "Positions of context (default: as many as needed)");
+  app.add_option("-b,--batch,--batch-size", options.batch, "Prompt tokens a pass; changes no bit")
       ->check(CLI::Range(1u, 1u << 24))
       ->capture_default_str();
   app.add_option("--temp", options.sampling.temperature, "Temperature; 0 takes the likeliest token")
@@ -68,13 +72,19 @@ void declare_run_options(Tool& tool, RunOptions& options) {
   app.add_option("--repeat-penalty", options.sampling.repeat_penalty,
                  "Make the last 64 tokens less likely; 1: off")
       ->capture_default_str();
-  app.add_option("--seed", options.sampling.seed, "Seed of the drawing")->capture_default_str();
+  app.add_option("-s,--seed", options.sampling.seed, "Seed of the drawing")->capture_default_str();
   app.add_option("--acts", options.activations, "What quantized matrices are multiplied with")
       ->transform(CLI::CheckedTransformer(std::map<std::string, ml::Activations>{
           {"q8", ml::Activations::q8}, {"f32", ml::Activations::f32}}));
-  app.add_option("--kv", options.kv, "KV cache; default: f16, with --acts f32 f32")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, ml::KvType>{
-          {"f16", ml::KvType::f16}, {"f32", ml::KvType::f32}, {"q8", ml::KvType::q8}}));
+  app.add_option(
+         "--kv", options.kv,
+         "KV cache; default: the model's own, else f16 (with latent attention bf16), with --acts f32 f32")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, ml::KvType>{{"bf16", ml::KvType::bf16},
+                                                                            {"f16", ml::KvType::f16},
+                                                                            {"f32", ml::KvType::f32},
+                                                                            {"fp4", ml::KvType::fp4},
+                                                                            {"fp8", ml::KvType::fp8},
+                                                                            {"q8", ml::KvType::q8}}));
   app.add_option("--stop", options.stops, "End before this text; may be repeated")->allow_extra_args(false);
   app.add_option("--session", options.session,
                  "Go on from this file where it exists, and save to it at the end")
@@ -82,13 +92,13 @@ void declare_run_options(Tool& tool, RunOptions& options) {
   app.add_option("--lookup", options.lookup,
                  "Guess up to N tokens from earlier text and check them in one pass; changes no bit")
       ->check(CLI::Range(1u, 1024u));
-  app.add_option("--draft", options.draft, "Let this smaller model guess; changes no bit")
+  app.add_option("--draft,--model-draft", options.draft, "Let this smaller model guess; changes no bit")
       ->type_name("MODEL");
   app.add_option("--n-draft", options.n_draft, "Tokens that --draft guesses at most (default: 8)")
       ->check(CLI::Range(1u, 1024u));
   app.add_flag("--chat", options.chat,
                "The prompt is a message in the model's chat template; without one, talk");
-  app.add_option("--system", options.system, "System message of --chat")->type_name("TEXT");
+  app.add_option("--system,--system-prompt", options.system, "System message of --chat")->type_name("TEXT");
   app.add_option("--date", options.date, "The day that --chat tells a template that asks, like 2026-11-30")
       ->type_name("DATE");
   app.add_flag("--jsonl", options.jsonl,
@@ -100,6 +110,9 @@ void declare_run_options(Tool& tool, RunOptions& options) {
   app.add_flag("--echo", options.echo, "Print the prompt first");
   app.add_option("--logits", options.logits,
                  "Write the logits of every prompt position to this file (float32)")
+      ->type_name("FILE");
+  app.add_option("--routes", options.routes,
+                 "Write the experts that routers choose for each token to this file, as JSON lines")
       ->type_name("FILE");
   app.add_flag("--digest", options.digest, "Print XXH3-128 of the prompt's and each step's logits on stderr");
   app.add_flag("--stats", options.stats, "Print speeds and memory on stderr");
@@ -123,11 +136,10 @@ ml::SessionOptions session_options(const Tool& tool, const RunOptions& options) 
   const bool collects = !options.imatrix.empty();
   const auto activations =
       options.activations.value_or(collects ? ml::Activations::f32 : ml::Activations::q8);
-  const bool f32 = activations == ml::Activations::f32;
   return {.ctx = options.ctx,
           .batch = options.batch,
           .activations = activations,
-          .kv = options.kv.value_or(f32 ? ml::KvType::f32 : ml::KvType::f16),
+          .kv = options.kv,
           .threads = tool.threads(),
           .target = tool.target()};
 }
@@ -154,6 +166,10 @@ std::string usage_problem(const RunOptions& options) {
     return "--imatrix excludes --jsonl, --chat, --session, --logits, --digest, --stats, --ctx, --lookup and "
            "--draft";
   }
+  if (!options.routes.empty() && (options.jsonl || options.chat || !options.imatrix.empty() ||
+                                  options.lookup != 0 || !options.draft.empty())) {
+    return "--routes excludes --jsonl, --chat, --imatrix, --lookup and --draft";
+  }
   if (options.resume && options.imatrix == "-")
     return "--resume needs a file to go on from, not standard output";
   if (options.n_draft != 0 && options.draft.empty()) return "--n-draft needs --draft";
@@ -175,6 +191,12 @@ std::string usage_problem(const RunOptions& options) {
   if (options.logits == "-" && options.n > 0) {
     return "--logits - needs -n 0, since text goes to standard output too";
   }
+  if (options.routes == "-" && (options.n > 0 || options.logits == "-"))
+    return "--routes - needs -n 0 and no --logits -, since both go to standard output too";
+  if (!options.routes.empty() && options.routes != "-" &&
+      ((!options.logits.empty() && same_path(options.routes, options.logits)) ||
+       (!options.session.empty() && same_path(options.routes, options.session))))
+    return "--routes and --logits or --session are the same file";
   if (options.session == "-" || options.session == "/dev/stdout")
     return "--session needs a file: it is read back, and the answer goes to standard output";
   if (!options.session.empty() && !options.logits.empty() && same_path(options.session, options.logits))

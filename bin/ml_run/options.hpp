@@ -16,6 +16,10 @@ namespace cli {
 struct RunOptions {
   std::string model;
   std::vector<std::string> prompt;
+  std::string m;            // the tokenizer or the model: settle_operands()
+  std::string p;            // the file of the prompt or the prompt
+  std::string named_model;  // of --model
+  std::optional<std::string> prompt_text;
   std::string prompt_file;
   std::string tokenizer;
   std::vector<std::uint32_t> tokens;
@@ -26,6 +30,7 @@ struct RunOptions {
   std::optional<ml::Activations> activations;
   std::optional<ml::KvType> kv;
   std::string logits;
+  std::string routes;
   std::string session;
   std::vector<std::string> stops;
   std::uint32_t lookup = 0;  // tokens; 0: off
@@ -50,6 +55,13 @@ struct RunOptions {
 
 /// Adds the options of ml-run to its table.
 void declare_run_options(Tool& tool, RunOptions& options);
+
+/// Finds out what -m and -p mean, and what the operands are: with a MODEL operand -m is its tokenizer and -p
+/// a file, without one they are the model and the prompt, as llama-cli has them. Afterwards `model`,
+/// `tokenizer`, `prompt` and `prompt_file` say it.
+///
+/// @return what is wrong; "" when nothing is
+std::string settle_operands(RunOptions& options);
 
 /// What the options say of a session; a context that is not given is left to the library.
 ml::SessionOptions session_options(const Tool& tool, const RunOptions& options);

@@ -113,9 +113,25 @@ bool TextRun::open_draft() {
   }
   ml::SessionOptions session = session_options(tool_, options_);
   session.ctx = std::min(session.ctx, model->desc().max_seq);
+  if (!model->desc().has_latent()) {  // it may be smaller in this, too
+    if (session.kv == ml::KvType::fp8 || session.kv == ml::KvType::fp4) session.kv = ml::KvType::bf16;
+  }
   auto draft = ml::ModelDraft::create(*model, session);
   if (!draft) return report(draft.error(), options_.draft);
   draft_ = std::move(*draft);
+  return true;
+}
+
+bool TextRun::open_routes() {
+  if (options_.routes.empty()) return true;
+  const auto& layers = model_->desc().layers;
+  if (std::none_of(layers.begin(), layers.end(), [](const ml::LayerDesc& layer) { return layer.sparse; })) {
+    return report({.status = ml::Status::arg, .message = "--routes: the model has no mixtures of experts"},
+                  options_.model);
+  }
+  auto log = RouteLog::create(options_.routes, tool_.force(), inputs());
+  if (!log) return report(log.error(), options_.routes);
+  routes_.emplace(std::move(*log));
   return true;
 }
 
@@ -133,6 +149,7 @@ bool TextRun::create_session() {
   ml::SessionOptions session = session_options(tool_, options_);
   session.ctx = static_cast<std::uint32_t>(ctx);
   session.batch = static_cast<std::uint32_t>(std::min<std::uint64_t>(options_.batch, n_known));
+  if (routes_) session.routes = routes_->sink();
   if (draft_) session.batch = std::max(session.batch, ml::SpeculativeDecoder::kMaxAgain + n_draft_ + 1);
   auto created = ml::Session::create(*model_, session);
   if (!created) return report(created.error(), options_.model);

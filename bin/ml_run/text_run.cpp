@@ -124,7 +124,10 @@ std::string TextRun::generate() {
       after_.push_back(fmt::format("stopped: the context of {} positions is full", session_->ctx()));
       break;
     }
-    if (!take_logits(speculation ? speculation->eval(token) : session_->eval({&token, 1}))) break;
+    if (!take_logits(speculation ? speculation->eval(token) : session_->eval({&token, 1}))) {
+      unsound_ = true;
+      break;
+    }
     ++n_steps;
     if (options_.digest) {
       ml::Hasher hasher;
@@ -202,10 +205,15 @@ bool TextRun::open_session_file() {
 }
 
 void TextRun::save_session() {
-  if (!session_file_) return;
+  if (!session_file_ || unsound_) return;
   auto saved = session_->save(*session_file_, pending_);
   if (saved) saved = session_file_->commit();
   if (!saved) tool_.fail(ml::with_path(saved.error(), options_.session));
+}
+
+void TextRun::save_routes() {
+  if (!routes_) return;
+  if (const auto saved = routes_->commit(); !saved) tool_.fail(ml::with_path(saved.error(), options_.routes));
 }
 
 void TextRun::print_stats() {
@@ -238,12 +246,13 @@ void TextRun::operator()() {
   if (!open_chat() || !open_draft()) return;
   const bool no_prompt = options_.prompt.empty() && options_.prompt_file.empty();
   if (chat_ && no_prompt && ::isatty(STDIN_FILENO) != 0) return converse();
-  if (!read_session() || !open_session_file() || !read_prompt() || !encode_prompt() || !create_session() ||
-      !eval_prompt()) {
+  if (!read_session() || !open_session_file() || !open_routes() || !read_prompt() || !encode_prompt() ||
+      !create_session() || !eval_prompt()) {
     return;
   }
   generate();
   save_session();
+  save_routes();
   if (options_.stats) print_stats();
 }
 

@@ -2,6 +2,7 @@
 
 #include "ml_run/chat.hpp"
 #include "ml_run/options.hpp"
+#include "ml_run/route_log.hpp"
 
 #include <ml/hash.hpp>
 #include <ml/model.hpp>
@@ -36,6 +37,7 @@ class TextRun {
   bool open_tokenizer();
   bool read_session();
   bool open_session_file();
+  bool open_routes();
   bool open_chat();
   bool read_prompt();
   bool encode_prompt();
@@ -55,6 +57,7 @@ class TextRun {
     return std::find(ends_.begin(), ends_.end(), token) != ends_.end();
   }
   void save_session();
+  void save_routes();
   void print_digest(const std::string& what, const ml::Hasher& hasher);
   void print_stats();
   bool report(const ml::Error& error, const std::string& path = {}) {
@@ -75,6 +78,8 @@ class TextRun {
   std::string saved_;                // the session file's bytes, empty where there is none
   std::uint32_t n_saved_ = 0;        // its tokens
   std::optional<ml::OutputFile> session_file_;
+  bool unsound_ = false;  // a step failed: the session must not go on from here
+  std::optional<RouteLog> routes_;
   std::string prompt_;
   std::vector<std::uint32_t> tokens_;   // to evaluate: what a session left pending, then the prompt
   std::vector<std::uint32_t> pending_;  // said, and not evaluated yet

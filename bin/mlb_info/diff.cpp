@@ -101,7 +101,7 @@ std::vector<Difference> compare(const ml::FileReport& a, const ml::FileReport& b
 }
 
 std::string difference_line(const Difference& difference) {
-  const std::string name = printable(difference.name);
+  const std::string name = cli::printable(difference.name);
   if (difference.what == "presence") {
     return difference.b.empty() ? fmt::format("only in A: {} {}\n", name, difference.a)
                                 : fmt::format("only in B: {} {}\n", name, difference.b);

@@ -1,5 +1,7 @@
 #include "mlb_info/words.hpp"
 
+#include <ml/session.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,6 +20,35 @@ std::size_t count_layers(const ml::ModelDesc& desc, Predicate predicate) {
 std::size_t n_linear(const ml::ModelDesc& desc) {
   return count_layers(desc,
                       [](const ml::LayerDesc& layer) { return layer.kind == ml::LayerKind::gated_delta; });
+}
+
+std::size_t n_latent(const ml::ModelDesc& desc) {
+  return count_layers(desc, [](const ml::LayerDesc& layer) { return layer.rank != 0; });
+}
+
+// "latent attention of rank 96 on 2 of 3 layers", "latent attention of ranks 64 to 96 on every layer"
+std::string latent_attention(const ml::ModelDesc& desc) {
+  std::uint32_t least = UINT32_MAX;
+  std::uint32_t most = 0;
+  for (const ml::LayerDesc& layer : desc.layers) {
+    if (layer.rank == 0) continue;
+    least = std::min(least, layer.rank);
+    most = std::max(most, layer.rank);
+  }
+  return fmt::format("latent attention of rank{} {}", least == most ? "" : "s",
+                     least == most ? std::to_string(most) : fmt::format("{} to {}", least, most));
+}
+
+std::size_t n_sparse(const ml::ModelDesc& desc) {
+  return count_layers(desc, [](const ml::LayerDesc& layer) { return layer.sparse; });
+}
+
+std::string_view gate_name(ml::GateFunction function) {
+  switch (function) {
+    case ml::GateFunction::sigmoid: return "sigmoid";
+    case ml::GateFunction::softplus: return "softplus";
+  }
+  return "";
 }
 
 std::string_view rope_type_name(ml::RopeType type) {
@@ -54,7 +85,11 @@ std::string share(std::size_t n, const ml::ModelDesc& desc) {
 
 std::string architecture(const ml::ModelDesc& desc) {
   std::vector<std::string> parts;
-  if (desc.n_kv_heads == desc.n_heads) {
+  if (const std::size_t n = n_latent(desc); n != 0)
+    parts.push_back(fmt::format("{} {}", latent_attention(desc), share(n, desc)));
+  if (n_latent(desc) == desc.layers.size()) {
+    // no layer has keys of heads
+  } else if (desc.n_kv_heads == desc.n_heads) {
     parts.push_back("multi-head attention");
   } else if (desc.n_kv_heads == 1) {
     parts.push_back("multi-query attention");
@@ -70,7 +105,12 @@ std::string architecture(const ml::ModelDesc& desc) {
   if (desc.qkv_bias) parts.push_back("q, k, v biases");
   if (desc.qk_norm) parts.push_back("q, k norms");
   if (desc.post_norms) parts.push_back("post norms");
-  if (desc.attn_gate) parts.push_back("attention gate");
+  if (n_sparse(desc) != 0) parts.push_back("mixtures of experts " + share(n_sparse(desc), desc));
+  if (desc.attn_gate) {
+    const bool usual = desc.gate_function == ml::GateFunction::sigmoid;
+    parts.push_back(usual ? "attention gate"
+                          : fmt::format("attention gate ({})", gate_name(desc.gate_function)));
+  }
   if (desc.embed_scale != 0) parts.push_back("embedding x " + float_text(desc.embed_scale));
   if (desc.attn_scale != 0) parts.push_back("scores x " + float_text(desc.attn_scale));
   if (desc.attn_softcap != 0) parts.push_back("scores capped at " + float_text(desc.attn_softcap));
@@ -91,6 +131,13 @@ std::string dimensions(const ml::ModelDesc& desc) {
 std::string linear_attention(const ml::GatedDeltaDesc& linear) {
   return fmt::format("{} key heads of {}, {} value heads of {}, convolution of {}", linear.k_heads,
                      linear.k_dim, linear.v_heads, linear.v_dim, linear.conv);
+}
+
+std::string experts(const ml::MixtureDesc& mixture) {
+  return fmt::format(
+      "{} of width {}, {} a token, and a shared one; {} for values, {} a token; weights sum up to {}",
+      mixture.n_experts, mixture.expert_dim, mixture.n_chosen, mixture.n_value_experts,
+      mixture.n_chosen_values, float_text(mixture.factor));
 }
 
 std::string rope(const ml::ModelDesc& desc) {
@@ -117,19 +164,19 @@ std::string rope(const ml::ModelDesc& desc) {
 
 }  // namespace
 
+ml::KvType usual_kv(const ml::ModelDesc& desc) { return ml::default_kv(desc, ml::Activations::q8); }
+
 std::uint64_t kv_bytes_per_token(const ml::ModelDesc& desc) {
-  constexpr std::uint64_t kKeysAndValues = 2;
-  constexpr std::uint64_t kF16Bytes = 2;
-  return (desc.layers.size() - n_linear(desc)) * kKeysAndValues * desc.kv_dim() * kF16Bytes;
+  return ml::kv_bytes_a_token(desc, usual_kv(desc));
 }
 
 std::uint64_t kv_bytes(const ml::ModelDesc& desc) {
-  const std::uint64_t layer_bytes = 2ull * desc.kv_dim() * 2;  // keys and values in f16
   std::uint64_t sum = 0;
+  ml::ModelDesc one = desc;
   for (const ml::LayerDesc& layer : desc.layers) {
-    if (layer.kind != ml::LayerKind::attention) continue;
+    one.layers.assign(1, layer);
     const bool windowed = layer.windowed && desc.sliding_window != 0;
-    sum += layer_bytes * (windowed ? std::min(desc.sliding_window, desc.max_seq) : desc.max_seq);
+    sum += kv_bytes_per_token(one) * (windowed ? std::min(desc.sliding_window, desc.max_seq) : desc.max_seq);
   }
   return sum;
 }
@@ -144,8 +191,11 @@ std::vector<std::pair<std::string, std::string>> model_lines(const ml::ModelDesc
   std::vector<std::pair<std::string, std::string>> lines{{"architecture", architecture(desc)},
                                                          {"dimensions", dimensions(desc)}};
   if (n_linear(desc) != 0) lines.emplace_back("delta rule", linear_attention(desc.linear));
+  if (n_sparse(desc) != 0) lines.emplace_back("experts", experts(desc.mixture));
   lines.emplace_back("RoPE", rope(desc));
-  lines.emplace_back("norms", "RMS, epsilon " + float_text(desc.norm_eps));
+  lines.emplace_back("norms",
+                     "RMS, epsilon " + float_text(desc.norm_eps) +
+                         (desc.norm_groups == 1 ? "" : fmt::format(", {} groups", desc.norm_groups)));
   lines.emplace_back("classifier",
                      desc.shared_classifier ? "the embedding (tied)" : "its own matrix (untied)");
   return lines;
@@ -162,6 +212,7 @@ ordered_json model_json(const ml::ModelDesc& desc) {
                        {"vocab", desc.vocab},
                        {"max_seq", desc.max_seq},
                        {"norm_eps", float_json(desc.norm_eps)},
+                       {"norm_groups", desc.norm_groups},
                        {"shared_classifier", desc.shared_classifier},
                        {"activation", activation_name(desc.activation)},
                        {"sliding_window", desc.sliding_window},
@@ -169,6 +220,7 @@ ordered_json model_json(const ml::ModelDesc& desc) {
                        {"qk_norm", desc.qk_norm},
                        {"post_norms", desc.post_norms},
                        {"attn_gate", desc.attn_gate},
+                       {"gate_function", desc.attn_gate ? gate_name(desc.gate_function) : ""},
                        {"embed_scale", float_json(desc.embed_scale)},
                        {"attn_scale", float_json(desc.attn_scale)},
                        {"attn_softcap", float_json(desc.attn_softcap)},
@@ -191,13 +243,31 @@ ordered_json model_json(const ml::ModelDesc& desc) {
                       {"v_dim", linear.v_dim},
                       {"conv", linear.conv}};
   }
+  if (n_latent(desc) != 0) {
+    ordered_json ranks = ordered_json::array();
+    for (const ml::LayerDesc& layer : desc.layers) ranks.push_back(layer.rank);
+    json["latent"] = {{"ranks", std::move(ranks)},
+                      {"kv", ml::kv_type_name(usual_kv(desc))},
+                      {"max_context", desc.latent.max_context}};
+  }
+  if (n_sparse(desc) != 0) {
+    const ml::MixtureDesc& mixture = desc.mixture;
+    json["mixture"] = {{"n_experts", mixture.n_experts},
+                       {"n_chosen", mixture.n_chosen},
+                       {"expert_dim", mixture.expert_dim},
+                       {"n_value_experts", mixture.n_value_experts},
+                       {"n_chosen_values", mixture.n_chosen_values},
+                       {"factor", float_json(mixture.factor)}};
+  }
   ordered_json layers = ordered_json::array();
   for (const ml::LayerDesc& layer : desc.layers) {
     std::vector<std::string> flags;
     if (layer.kind == ml::LayerKind::gated_delta) flags.push_back("linear");
+    if (layer.kind == ml::LayerKind::latent_attention) flags.push_back("latent");
     if (layer.windowed) flags.push_back("window");
     if (layer.local_rope) flags.push_back("local_rope");
     if (layer.no_rope) flags.push_back("no_rope");
+    if (layer.sparse) flags.push_back("sparse");
     layers.push_back(flags);
   }
   json["layers"] = std::move(layers);

@@ -43,7 +43,7 @@ void print_summary(cli::Tool& tool, const ml::FileReport& report) {
   if (report.desc) {
     for (const auto& [name, text] : model_lines(*report.desc)) add(name, text);
   } else if (report.format != "folder") {
-    for (const ml::InfoField& field : report.fields) add(printable(field.name), value_text(field.value));
+    for (const ml::InfoField& field : report.fields) add(cli::printable(field.name), value_text(field.value));
   }
   add("note", report.note);
   if (const std::string weights = bits_a_weight(report); !weights.empty()) {
@@ -52,7 +52,8 @@ void print_summary(cli::Tool& tool, const ml::FileReport& report) {
   }
   if (report.desc) {
     const ml::ModelDesc& desc = *report.desc;
-    add("KV cache", fmt::format("{} bytes a token in f16", kv_bytes_per_token(desc)));
+    add("KV cache",
+        fmt::format("{} bytes a token in {}", kv_bytes_per_token(desc), ml::kv_type_name(usual_kv(desc))));
     std::string needs =
         fmt::format("{}, {} of KV cache for all {} positions",
                     report.format == "gguf" ? "a copy of the quantized tensors" : "the file mapped",
@@ -67,7 +68,7 @@ void print_header(cli::Tool& tool, const ml::FileReport& report) {
   cli::Table table({Align::left, Align::right, Align::left, Align::left, Align::left});
   table.add({"", "OFFSET", "FIELD", "VALUE", "MEANING"});
   for (const ml::InfoField& field : report.fields) {
-    table.add({"", field.offset ? std::to_string(*field.offset) : "-", printable(field.name),
+    table.add({"", field.offset ? std::to_string(*field.offset) : "-", cli::printable(field.name),
                value_text(field.value), field.meaning});
   }
   tool.print(table.text());
@@ -93,14 +94,14 @@ void print_rows(cli::Tool& tool, const ml::FileReport& report, const Details& de
   for (std::size_t i = 0; i < report.arrays.size(); ++i) {
     const ml::InfoArray& array = report.arrays[i];
     std::vector<std::string> row{"",
-                                 printable(array.name),
+                                 cli::printable(array.name),
                                  array.layer == ml::kNoLayer ? "-" : std::to_string(array.layer),
                                  encoding_text(array),
                                  shape_text(array),
                                  std::to_string(array.offset),
                                  std::to_string(array.n_bytes())};
     if (several_files)
-      row.push_back(printable(std::filesystem::path(report.files[array.file].path).filename().string()));
+      row.push_back(cli::printable(std::filesystem::path(report.files[array.file].path).filename().string()));
     if (wanted.stats && details.stats[i]) {
       const ml::TensorStats& stats = *details.stats[i];
       row.push_back(number(static_cast<double>(stats.min)));
@@ -127,7 +128,7 @@ void print_rows(cli::Tool& tool, const ml::FileReport& report, const Details& de
 void print_text(cli::Tool& tool, const std::string& path, const ml::FileReport& report,
                 const Details& details, const Wanted& wanted) {
   const std::uint64_t n_bytes = report.n_bytes();
-  tool.print("{}: {}, {} bytes", printable(path, 4096), report.title, n_bytes);
+  tool.print("{}: {}, {} bytes", cli::printable(path, 4096), report.title, n_bytes);
   if (n_bytes >= 1000) tool.print(" ({})", cli::human_size(n_bytes));
   tool.print("\n");
   if (report.defects.empty() || !report.arrays.empty()) print_summary(tool, report);
@@ -138,7 +139,7 @@ void print_text(cli::Tool& tool, const std::string& path, const ml::FileReport& 
   if (wanted.header && !report.fields.empty()) print_header(tool, report);
   if (wanted.rows() && !report.arrays.empty()) print_rows(tool, report, details, wanted);
   for (std::size_t i = 0; i < details.file_hashes.size(); ++i) {
-    tool.print("  {}  {}\n", details.file_hashes[i], printable(report.files[i].path, 4096));
+    tool.print("  {}  {}\n", details.file_hashes[i], cli::printable(report.files[i].path, 4096));
   }
 }
 

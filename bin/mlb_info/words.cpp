@@ -1,29 +1,13 @@
 #include "mlb_info/words.hpp"
 
+#include "common/text.hpp"
+
 #include <fmt/format.h>
 
 #include <cmath>
 #include <cstdlib>
 
 namespace mlb_info {
-
-std::string printable(std::string_view text, std::size_t most) {
-  std::string out;
-  for (const char c : text) {
-    if (out.size() >= most) {
-      while (!out.empty() && (static_cast<unsigned char>(out.back()) & 0xc0) == 0x80) out.pop_back();
-      if (!out.empty() && static_cast<unsigned char>(out.back()) >= 0xc0) out.pop_back();
-      return out + "...";
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      out += fmt::format("\\x{:02x}", byte);
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
 
 std::string float_text(float value) { return fmt::format("{}", value); }
 
@@ -36,7 +20,7 @@ std::string value_text(const ml::InfoField::Value& value) {
   return std::visit(
       [](const auto& held) -> std::string {
         if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::string>) {
-          return printable(held);
+          return cli::printable(held);
         } else {
           return fmt::format("{}", held);
         }

@@ -12,10 +12,6 @@
 
 namespace mlb_info {
 
-/// Text from a file, fit for a terminal: control characters as \xNN, cut off where it is longer than `most`
-/// bytes.
-std::string printable(std::string_view text, std::size_t most = 200);
-
 /// The shortest decimal that reads back as the same float32.
 std::string float_text(float value);
 /// The same as a JSON number (null where it is not finite).
@@ -34,10 +30,13 @@ std::string shape_text(const ml::InfoArray& array);
 std::vector<std::pair<std::string, std::string>> model_lines(const ml::ModelDesc& desc);
 nlohmann::ordered_json model_json(const ml::ModelDesc& desc);
 
-/// Bytes that one position takes in an f16 KV cache.
+/// What its KV cache is kept in where nobody says.
+ml::KvType usual_kv(const ml::ModelDesc& desc);
+
+/// Bytes that one position takes in such a cache.
 std::uint64_t kv_bytes_per_token(const ml::ModelDesc& desc);
 
-/// Bytes of the KV caches for max_seq positions in f16; a layer with a window keeps its window only.
+/// Bytes of its caches for max_seq positions; a layer with a window keeps its window only.
 std::uint64_t kv_bytes(const ml::ModelDesc& desc);
 
 /// Bytes of the states of linear-attention layers.

@@ -1,4 +1,5 @@
 #include "convert/family.hpp"
+#include "convert/latent.hpp"
 #include "convert/rope.hpp"
 #include "util/try.hpp"
 
@@ -50,17 +51,8 @@ Result<void> refuse_quantized(const Config& config) {
                              Status::unsupported);
 }
 
-// Multi-head latent attention (nanoseedlm(5), MLA); 0 keeps a layer as it is.
-Result<void> refuse_latent(const Config& config) {
-  ML_TRY(const std::vector<std::uint32_t> ranks, config.counts("mla_ranks"));
-  if (std::all_of(ranks.begin(), ranks.end(), [](std::uint32_t rank) { return rank == 0; })) return {};
-  return config.wrong("mla_ranks", "0 for every layer: this version has no latent attention",
-                      Status::unsupported);
-}
-
 Result<ModelDesc> describe(const Config& config, const Family& family) {
   ML_CHECK(refuse_quantized(config));
-  ML_CHECK(refuse_latent(config));
   const ConfigDefaults& defaults = family.defaults;
   ModelDesc desc;
   ML_TRY(desc.dim, config.count("hidden_size", 1, kMaxDim, defaults.dim));
@@ -84,6 +76,7 @@ Result<ModelDesc> describe(const Config& config, const Family& family) {
                         Status::unsupported);
   }
   ML_CHECK(family.refine(config, desc));
+  ML_CHECK(read_latent(config, desc));
   return desc;
 }
 

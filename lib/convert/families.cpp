@@ -1,5 +1,6 @@
 #include "convert/family.hpp"
 #include "convert/gemma.hpp"
+#include "convert/k2_horizon.hpp"
 #include "convert/llama.hpp"
 #include "convert/phi3.hpp"
 #include "convert/qwen.hpp"
@@ -18,9 +19,9 @@ namespace ml {
 
 namespace {
 
-constexpr std::array<const Family*, 10> kFamilies{
-    &kLlamaFamily, &kMistralFamily, &kQwen2Family,  &kQwen3Family,   &kQwen35Family,
-    &kGemmaFamily, &kGemma2Family,  &kGemma3Family, &kSmolLm3Family, &kPhi3Family,
+constexpr std::array<const Family*, 11> kFamilies{
+    &kLlamaFamily,  &kMistralFamily, &kQwen2Family,   &kQwen3Family, &kQwen35Family,    &kGemmaFamily,
+    &kGemma2Family, &kGemma3Family,  &kSmolLm3Family, &kPhi3Family,  &kK2HorizonFamily,
 };
 
 bool contains(std::span<const std::string_view> names, std::string_view name) {

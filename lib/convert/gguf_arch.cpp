@@ -1,6 +1,7 @@
 #include "convert/gguf_arch.hpp"
 
 #include "convert/gemma.hpp"
+#include "convert/gguf_imatrix.hpp"
 #include "convert/llama.hpp"
 #include "convert/phi3.hpp"
 #include "convert/qwen.hpp"
@@ -11,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace ml {
@@ -203,6 +205,17 @@ constexpr std::array kArchs{
 
 }  // namespace
 
+std::optional<Role> find_gguf_role(std::string_view name) {
+  for (const GgufArch& arch : kArchs) {
+    for (const std::span<const TensorRow> rows : arch.tensors) {
+      const auto row =
+          std::find_if(rows.begin(), rows.end(), [&](const TensorRow& r) { return r.name == name; });
+      if (row != rows.end()) return row->role;
+    }
+  }
+  return std::nullopt;
+}
+
 std::string show_gguf_value(const GgufValue& value) {
   if (const auto text = value.text()) return fmt::format("\"{}\"", show_name(*text));
   if (const auto flag = value.flag()) return *flag ? "true" : "false";
@@ -253,6 +266,8 @@ Result<const GgufArch*> find_gguf_arch(const GgufFile& file) {
   std::vector<std::string_view> names;
   for (const GgufArch& arch : kArchs) names.push_back(arch.name);
   const std::string rule = fmt::format("one of {}", fmt::join(names, ", "));
+  if (is_gguf_imatrix(file))
+    return Error{.status = Status::format, .message = "file is an importance matrix, which is no model"};
   const GgufValue* value = file.find(kKey);
   if (value == nullptr || !value->text()) {
     return Error{.status = Status::format,

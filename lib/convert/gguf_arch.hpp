@@ -53,6 +53,10 @@ class GgufKeys {
 /// @error unsupported  none of ours; names the value and lists ours
 Result<const GgufArch*> find_gguf_arch(const GgufFile& file);
 
+/// The role of the tensor of that name ("attn_q.weight", without "blk.N.") in any architecture; of a fused
+/// one that of its first part.
+std::optional<Role> find_gguf_role(std::string_view name);
+
 /// A value as messages show it: "7", "\"text\"", "an array of 3 strings".
 std::string show_gguf_value(const GgufValue& value);
 

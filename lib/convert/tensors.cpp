@@ -1,5 +1,6 @@
 #include "convert/tensors.hpp"
 
+#include "convert/latent.hpp"
 #include "util/json.hpp"
 #include "util/name_list.hpp"
 #include "util/try.hpp"
@@ -7,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <charconv>
 #include <memory>
 #include <unordered_set>
@@ -16,6 +18,7 @@ namespace ml {
 namespace {
 
 constexpr std::string_view kEmbedding = "embed_tokens.weight";
+constexpr std::string_view kExperts = "experts.";
 
 // What stands before "embed_tokens.weight": "model." in text models, more in wrappers.
 Result<std::string> find_root(const CheckpointTensors& checkpoint) {
@@ -41,23 +44,36 @@ std::string shape_text(const std::vector<std::uint64_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-std::vector<std::uint64_t> checkpoint_shape(Role role, std::uint64_t rows, std::uint64_t cols) {
+constexpr std::string_view kWeight = ".weight";
+
+using Shape64 = std::vector<std::uint64_t>;
+
+// Dimensions of 1 in front say nothing: writers differ in them.
+std::span<const std::uint64_t> without_ones(const Shape64& shape) {
+  const auto first = std::find_if(shape.begin(), shape.end(), [](std::uint64_t dim) { return dim != 1; });
+  return {first, shape.end()};
+}
+
+bool same_shape(const Shape64& a, const Shape64& b) {
+  return a == b || std::ranges::equal(without_ones(a), without_ones(b));
+}
+
+Shape64 checkpoint_shape(const ModelDesc& desc, Role role, std::uint64_t rows, std::uint64_t cols) {
   if (role == Role::lconv) return {rows, 1, cols};
+  if (is_head_map(role)) return {desc.n_heads, rows / desc.n_heads, cols};
   if (is_matrix(role)) return {rows, cols};
   return {cols};
 }
 
 // The checkpoint's whole tensor as rows.
-Result<TensorView> whole_view(const CheckpointTensor& tensor, Role role, std::uint64_t rows,
-                              std::uint64_t cols) {
+Result<TensorView> whole_view(const CheckpointTensor& tensor, const Shape64& wanted) {
   const auto refuse = [&](Status status, std::string message) {
     return Error{.status = status,
                  .message = std::move(message),
                  .path = *tensor.entry->path,
                  .tensor = show_name(tensor.name)};
   };
-  const std::vector<std::uint64_t> wanted = checkpoint_shape(role, rows, cols);
-  if (tensor.shape != wanted) {
+  if (!same_shape(tensor.shape, wanted)) {
     return refuse(Status::shape, fmt::format("shape is {}, the config implies {}", shape_text(tensor.shape),
                                              shape_text(wanted)));
   }
@@ -65,10 +81,7 @@ Result<TensorView> whole_view(const CheckpointTensor& tensor, Role role, std::ui
     return refuse(Status::unsupported,
                   fmt::format("dtype is {}, weights must be F32, F16 or BF16", tensor.dtype));
   }
-  TensorView view = *tensor.view;
-  view.rows = rows;
-  view.cols = cols;
-  return view;
+  return *tensor.view;
 }
 
 // Rows first, first + 1, ... of each group of 2 * n rows, n a group, one after the other.
@@ -117,11 +130,20 @@ class Mapper {
   }
 
   std::string name_of(Role role, std::uint32_t layer) const {
+    if (const std::string_view latent = latent_tensor_name(role); !latent.empty())
+      return latent_name(fmt::format("{}layers.{}.{}", root_, layer, latent));
     const TensorRow* row = row_of(role);
     if (row == nullptr) return tensor_name(role, layer);
     if (role == Role::wcls) return classifier_name(row->name);
     if (layer == kNoLayer) return root_ + std::string(row->name);
     return fmt::format("{}layers.{}.{}", root_, layer, row->name);
+  }
+
+  // Seeds are always of a NAME.weight.
+  std::string latent_name(std::string name) const {
+    return checkpoint_.find(name) == nullptr && checkpoint_.find(name + std::string(kWeight)) != nullptr
+               ? name + std::string(kWeight)
+               : name;
   }
 
   // At the top level whatever the root; wrappers that were saved whole keep it beside their text model.
@@ -133,10 +155,40 @@ class Mapper {
     return checkpoint_.find(beside) != nullptr ? beside : top;
   }
 
+  // Stacked in one tensor, or a tensor each.
+  Result<void> take_experts(Role role, std::uint32_t layer) {
+    const std::string name = name_of(role, layer);
+    const std::uint32_t n = role_count(desc_, role);
+    const Shape shape = role_shape(desc_, role);
+    const auto add = [&](std::uint32_t expert, const std::string& found, const TensorView& view) {
+      mapped_.tensors.push_back({role, layer, found, view, expert});
+    };
+    if (const CheckpointTensor* stack = checkpoint_.find(name)) {
+      ML_TRY(const TensorView view, whole_view(*stack, {n, shape.rows, shape.cols}));
+      for (std::uint32_t i = 0; i < n; ++i) add(i, name, view.rows_at(i * shape.rows, shape.rows));
+      used_.insert(stack->name);
+      return {};
+    }
+    for (std::uint32_t i = 0; i < n; ++i) {
+      const std::string one = name_of_expert(name, i);
+      const CheckpointTensor* entry = checkpoint_.find(one);
+      if (entry == nullptr) {
+        missing_.add(i == 0 ? name : one);
+        return {};  // the first one says enough
+      }
+      ML_TRY(const TensorView view, whole_view(*entry, {shape.rows, shape.cols}));
+      add(i, one, view);
+      used_.insert(entry->name);
+    }
+    return {};
+  }
+
   Result<void> take(Role role, std::uint32_t layer) {
+    if (is_expert(role) && row_of(role) != nullptr) return take_experts(role, layer);
     std::string name = name_of(role, layer);
     const CheckpointTensor* entry = checkpoint_.find(name);
-    const TensorRow* row_or_none = row_of(role);
+    const TensorRow latent{role, latent_tensor_name(role)};
+    const TensorRow* row_or_none = latent.name.empty() ? row_of(role) : &latent;
     if (entry == nullptr || row_or_none == nullptr) {
       if (name != last_missing_) missing_.add(name);  // fused parts come in a row
       last_missing_ = name;
@@ -144,9 +196,9 @@ class Mapper {
       return {};
     }
     const TensorRow& row = *row_or_none;
-    const Shape shape = role_shape(desc_, role);
+    const Shape shape = role_shape(desc_, role, layer);
     const PartRows part = part_rows(desc_, row.part, shape.rows);
-    ML_TRY(TensorView view, whole_view(*entry, role, part.total, shape.cols));
+    ML_TRY(TensorView view, whole_view(*entry, checkpoint_shape(desc_, role, part.total, shape.cols)));
     if (row.part == Part::head_first || row.part == Part::head_second) {
       const auto gather = [&](std::span<const std::byte> bytes, std::uint64_t row_bytes) {
         return row_bytes == 0 ? bytes : keep(gather_rows(bytes, row_bytes, part.first, desc_.head_dim));
@@ -179,8 +231,12 @@ class Mapper {
     return fmt::format("the config implies {} that the checkpoint lacks{}", missing_.text("tensor"), hint);
   }
 
+  struct LayerPart {
+    std::uint32_t layer = kNoLayer;
+    std::string_view name = {};
+  };
   // "self_attn.o_proj.bias" of "model.layers.3.self_attn.o_proj.bias"; empty where there is no such layer.
-  std::string_view layer_part(std::string_view name) const {
+  LayerPart layer_part(std::string_view name) const {
     const std::string prefix = root_ + "layers.";
     if (!name.starts_with(prefix)) return {};
     name.remove_prefix(prefix.size());
@@ -188,7 +244,16 @@ class Mapper {
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), layer);
     if (error != std::errc() || end == name.data() + name.size() || *end != '.' || layer >= desc_.n_layers())
       return {};
-    return name.substr(static_cast<std::size_t>(end + 1 - name.data()));
+    return {layer, name.substr(static_cast<std::size_t>(end + 1 - name.data()))};
+  }
+
+  // Keys and values of the heads that a latent vector stands for: a checkpoint with
+  // model-mla-delta.safetensors beside it still has them.
+  bool is_replaced(const LayerPart& part) const {
+    if (part.layer == kNoLayer || desc_.layers[part.layer].kind != LayerKind::latent_attention) return false;
+    return std::any_of(family_.tensors.begin(), family_.tensors.end(), [&](const TensorRow& row) {
+      return (row.role == Role::wk || row.role == Role::wv) && row.name == part.name;
+    });
   }
 
   // Every tensor that nothing took must be one that may stay behind.
@@ -205,7 +270,9 @@ class Mapper {
                                      [&](std::string_view start) { return tensor.name.starts_with(start); });
       if (ignored || other || (desc_.shared_classifier && tensor.name == name_of(Role::wcls, kNoLayer)))
         continue;
-      if (!contains(family_.zero_only, layer_part(tensor.name))) {
+      const LayerPart part = layer_part(tensor.name);
+      if (is_replaced(part)) continue;
+      if (!contains(family_.zero_only, part.name)) {
         unknown.add(tensor.name);
       } else if (!all_zero(*tensor.entry->tensor)) {
         return Error{.status = Status::unsupported,
@@ -244,6 +311,33 @@ class Mapper {
 };
 
 }  // namespace
+
+std::string name_of_expert(std::string stack, std::uint32_t expert) {
+  const std::size_t at = stack.rfind(kExperts);
+  assert(at != stack.npos);
+  return stack.insert(at + kExperts.size(), fmt::format("{}.", expert));
+}
+
+std::string name_of_stack(std::string name, std::uint32_t expert) {
+  const std::string part = fmt::format("{}{}.", kExperts, expert);
+  const std::size_t at = name.rfind(part);
+  return at == name.npos ? name : name.replace(at, part.size(), kExperts);
+}
+
+std::optional<ExpertName> split_expert_name(std::string_view name, const Family& family) {
+  const std::size_t found = name.rfind(kExperts);
+  if (found == name.npos) return {};
+  const std::size_t at = found + kExperts.size();
+  ExpertName result;
+  const auto [end, error] = std::from_chars(name.data() + at, name.data() + name.size(), result.expert);
+  if (error != std::errc() || end == name.data() + name.size() || *end != '.') return {};
+  result.stack = std::string(name.substr(0, at)) + std::string(end + 1, name.data() + name.size());
+  const bool known = std::any_of(family.tensors.begin(), family.tensors.end(), [&](const TensorRow& row) {
+    return is_expert(row.role) && result.stack.ends_with(fmt::format(".{}", row.name));
+  });
+  if (!known || name_of_expert(result.stack, result.expert) != name) return {};
+  return result;
+}
 
 PartRows part_rows(const ModelDesc& desc, Part part, std::uint64_t rows) {
   const std::uint64_t fused = desc.q_dim() + 2ull * desc.kv_dim();

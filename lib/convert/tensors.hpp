@@ -5,6 +5,7 @@
 #include "convert/family.hpp"
 #include "formats/checkpoint_tensor.hpp"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,20 @@ struct PartRows {
   std::uint64_t first;
 };
 PartRows part_rows(const ModelDesc& desc, Part part, std::uint64_t rows);
+
+/// The name of one expert's tensor, where a checkpoint does not stack them: "mlp.experts.3.gate_proj.weight"
+/// of "mlp.experts.gate_proj.weight".
+std::string name_of_expert(std::string stack, std::uint32_t expert);
+
+/// The way back: a name that has no such number stays as it is.
+std::string name_of_stack(std::string name, std::uint32_t expert);
+
+struct ExpertName {
+  std::string stack;
+  std::uint32_t expert;
+};
+/// @return what such a name says; nothing for all others
+std::optional<ExpertName> split_expert_name(std::string_view name, const Family& family);
 
 /// Tensors of a model, and the memory of those that are no plain part of the checkpoint.
 struct MappedTensors {

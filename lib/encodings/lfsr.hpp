@@ -48,7 +48,7 @@ inline constexpr std::array<std::uint32_t, 256> kHigh = bits_of_bytes(8);
 }  // namespace lfsr_detail
 
 /// Bits 16 .. 47 of a seed's stream.
-inline std::uint32_t lfsr_bits(std::uint16_t seed) {
+constexpr std::uint32_t lfsr_bits(std::uint16_t seed) {
   return lfsr_detail::kLow[seed & 0xffu] ^ lfsr_detail::kHigh[seed >> 8];
 }
 

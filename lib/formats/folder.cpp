@@ -45,10 +45,9 @@ Result<Model> assemble_folder(const std::string& path, const OpenOptions& option
 
 }  // namespace
 
-Result<std::string> checkpoint_family(const std::string& path) {
+Result<const Family*> checkpoint_family(const std::string& path) {
   ML_TRY(const Config config, read_config(path));
-  ML_TRY(const Family* family, find_family(config));
-  return std::string(family->name);
+  return find_family(config);
 }
 
 Result<Model> open_folder(const std::string& path, const OpenOptions& options) {

@@ -10,9 +10,11 @@ namespace ml {
 /// Matrices stay where they are mapped, in the checkpoint's encoding and row order (RopeLayout::rotate_half).
 Result<Model> open_folder(const std::string& path, const OpenOptions& options);
 
-/// The family that reads a checkpoint ("llama"), by its config.json alone.
+struct Family;
+
+/// The family that reads a checkpoint, by its config.json alone.
 ///
 /// @error io, format, unsupported  no config.json, or none that a family knows
-Result<std::string> checkpoint_family(const std::string& path);
+Result<const Family*> checkpoint_family(const std::string& path);
 
 }  // namespace ml

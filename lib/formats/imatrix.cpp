@@ -1,5 +1,6 @@
 #include "formats/imatrix.hpp"
 
+#include "convert/gguf_imatrix.hpp"
 #include "util/bytes.hpp"
 #include "util/try.hpp"
 
@@ -69,10 +70,19 @@ struct Header {
   std::uint64_t classifier_tokens;
 };
 
+// The form before GGUF: u32 entries, then u32 length and name of the first one.
+bool looks_like_dat(std::span<const std::byte> bytes) {
+  return bytes.size() > 12 && load_le<std::uint32_t>(bytes.data() + 4) < 256 &&
+         (as_text(bytes).substr(8).starts_with("blk.") || as_text(bytes).substr(8).starts_with("output."));
+}
+
 Result<Header> read_header(std::span<const std::byte> bytes) {
   if (bytes.empty()) return bad(Status::format, 0, "file is empty");
   if (!as_text(bytes).starts_with(kMagic.substr(0, std::min(bytes.size(), kMagic.size())))) {
-    return bad(Status::format, 0, "magic is not MLI1");
+    return bad(Status::format, 0,
+               looks_like_dat(bytes)
+                   ? "file looks like llama.cpp's older .dat form: llama-imatrix --in-file makes it GGUF"
+                   : "magic is not MLI1");
   }
   if (bytes.size() < kHeaderBytes) {
     return bad(Status::format, bytes.size(),
@@ -148,9 +158,20 @@ Result<void> check_sums(const Header& header, const SumAt& sum_at) {
   return result;
 }
 
+Result<Imatrix> read_gguf_form(std::span<const std::byte> bytes) {
+  ML_TRY(const GgufFile file, read_gguf(bytes));
+  return read_gguf_imatrix(file);
+}
+
 Result<ImatrixFile> read_file(std::shared_ptr<const InputBytes> input) {
+  if (is_gguf(input->data())) {
+    ML_TRY(Imatrix imatrix, read_gguf_form(input->data()));
+    return ImatrixFile{std::move(imatrix), nullptr};
+  }
   ML_TRY(const Header header, read_header(input->data()));
-  ImatrixFile file{header.shape, header.tokens, header.classifier_tokens, std::move(input)};
+  ImatrixFile file{
+      {.shape = header.shape, .tokens = header.tokens, .classifier_tokens = header.classifier_tokens},
+      std::move(input)};
   ML_CHECK(check_sums(header, [&](std::uint64_t i) { return file.sum(i); }));
   return file;
 }
@@ -187,16 +208,25 @@ std::uint64_t ImatrixShape::first_sum(std::uint32_t layer, ImatrixInput input) c
   return 0;
 }
 
-Result<ImatrixShape> imatrix_shape(const ModelDesc& desc) {
-  const std::uint64_t hidden_dim = (std::uint64_t(desc.hidden_dim) + kBlock - 1) / kBlock * kBlock;
-  const ImatrixShape shape{.n_layers = desc.n_layers(),
-                           .dim = desc.dim,
-                           .hidden_dim = static_cast<std::uint32_t>(hidden_dim),
-                           .q_dim = desc.q_dim()};
+Result<ImatrixShape> padded_imatrix_shape(std::uint64_t n_layers, std::uint64_t dim, std::uint64_t hidden_dim,
+                                          std::uint64_t q_dim) {
+  const auto narrow = [](std::uint64_t n) {
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(n, UINT32_MAX));
+  };
+  const std::uint64_t padded =
+      hidden_dim > kMaxDim ? hidden_dim : (hidden_dim + kBlock - 1) / kBlock * kBlock;
+  const ImatrixShape shape{
+      .n_layers = narrow(n_layers), .dim = narrow(dim), .hidden_dim = narrow(padded), .q_dim = narrow(q_dim)};
   if (auto sound = check_shape(shape); !sound) {
     sound.error().offset.reset();
     return std::move(sound.error());
   }
+  return shape;
+}
+
+Result<ImatrixShape> imatrix_shape(const ModelDesc& desc) {
+  ML_TRY(const ImatrixShape shape,
+         padded_imatrix_shape(desc.n_layers(), desc.dim, desc.hidden_dim, desc.q_dim()));
   for (const LayerDesc& layer : desc.layers) {
     if (layer.kind != LayerKind::gated_delta || desc.linear.n_values() == shape.q_dim) continue;
     return Error{.status = Status::shape,
@@ -217,11 +247,20 @@ std::optional<ImatrixInput> imatrix_input(Role role, const ModelDesc& desc) {
     case Role::lqkv:
     case Role::lz:
     case Role::lb:
-    case Role::la: return ImatrixInput::qkv;
+    case Role::la:
+    case Role::v_router:
+    case Role::v_expert:
+    case Role::kv_a_x:
+    case Role::k_rope_proj: return ImatrixInput::qkv;
     case Role::wo:
     case Role::lout: return ImatrixInput::o;
     case Role::w1:
-    case Role::w3: return ImatrixInput::gate_up;
+    case Role::w3:
+    case Role::router:
+    case Role::expert_w1:
+    case Role::expert_w3:
+    case Role::shared_w1:
+    case Role::shared_w3: return ImatrixInput::gate_up;
     case Role::w2: return ImatrixInput::down;
     case Role::wcls: return ImatrixInput::classifier;
     case Role::tok_emb:
@@ -239,6 +278,7 @@ Result<void> check_imatrix_fits(const Imatrix& imatrix, const ModelDesc& desc) {
 std::uint64_t imatrix_sum_offset(std::uint64_t index) { return kHeaderBytes + index * kSumBytes; }
 
 double ImatrixFile::sum(std::uint64_t index) const {
+  if (bytes == nullptr) return head.sums[index];
   return load_le<double>(bytes->data().data() + imatrix_sum_offset(index));
 }
 
@@ -263,6 +303,7 @@ Result<void> check_same_shape(const ImatrixShape& shape, const ImatrixShape& oth
 }
 
 Result<Imatrix> read_imatrix(std::span<const std::byte> bytes) {
+  if (is_gguf(bytes)) return read_gguf_form(bytes);
   ML_TRY(const Header header, read_header(bytes));
   Imatrix imatrix{.shape = header.shape,
                   .tokens = header.tokens,
@@ -282,6 +323,10 @@ Result<Imatrix> open_imatrix(const std::string& path) {
 
 std::vector<Error> check_imatrix(std::span<const std::byte> bytes) {
   std::vector<Error> defects;
+  if (is_gguf(bytes)) {
+    if (const auto read = read_gguf_form(bytes); !read) defects.push_back(read.error());
+    return defects;
+  }
   const auto header = read_header(bytes);
   if (!header) {
     defects.push_back(header.error());

@@ -9,18 +9,22 @@
 
 namespace ml {
 
-/// An MLI1 file where it lies, checked: what a merge reads without a copy.
+/// A file where it lies, checked: an MLI1 file, which a merge reads without a copy, or what was read of
+/// another form.
 struct ImatrixFile {
-  ImatrixShape shape = {};
-  std::uint64_t tokens = 0;
-  std::uint64_t classifier_tokens = 0;
-  std::shared_ptr<const InputBytes> bytes = {};
+  Imatrix head = {};                             ///< without sums where they lie in `bytes`
+  std::shared_ptr<const InputBytes> bytes = {};  ///< of an MLI1 file, else null
 
   double sum(std::uint64_t index) const;
 };
 
 /// @error io, format, shape  with the path
 Result<ImatrixFile> open_imatrix_file(const std::string& path);
+
+/// The shape of the .mlb of a model whose FFN has so many channels, which may be no multiple of 32.
+/// @error shape  a dimension that no .mlb has
+Result<ImatrixShape> padded_imatrix_shape(std::uint64_t n_layers, std::uint64_t dim, std::uint64_t hidden_dim,
+                                          std::uint64_t q_dim);
 
 /// First byte of a sum in the file.
 std::uint64_t imatrix_sum_offset(std::uint64_t index);

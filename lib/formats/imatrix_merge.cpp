@@ -26,11 +26,13 @@ Result<Imatrix> merge_imatrices(std::span<const std::string> paths) {
   Imatrix total;
   for (const std::string& path : paths) {
     ML_TRY(ImatrixFile file, open_imatrix_file(path));
-    if (files.empty()) total.shape = file.shape;
-    auto added = check_same_shape(file.shape, total.shape, paths.front());
-    if (added) added = add_tokens(total.tokens, file.tokens, "tokens");
-    if (added) added = add_tokens(total.classifier_tokens, file.classifier_tokens, "classifier_tokens");
+    if (files.empty()) total.shape = file.head.shape;
+    auto added = check_same_shape(file.head.shape, total.shape, paths.front());
+    if (!added && file.bytes == nullptr) added.error().offset.reset();  // the header of an MLI1 file
+    if (added) added = add_tokens(total.tokens, file.head.tokens, "tokens");
+    if (added) added = add_tokens(total.classifier_tokens, file.head.classifier_tokens, "classifier_tokens");
     if (!added) return with_path(std::move(added.error()), path);
+    for (const std::string& note : file.head.notes) total.notes.push_back(fmt::format("{}: {}", path, note));
     files.push_back(std::move(file));
   }
   total.sums.resize(total.shape.n_sums());

@@ -1,3 +1,4 @@
+#include "convert/family.hpp"
 #include "formats/folder.hpp"
 #include "formats/inspect.hpp"
 #include "formats/inspect_tensors.hpp"
@@ -71,9 +72,13 @@ void add_shards(const std::vector<std::string>& paths, FileReport& report) {
 void check_weights(const Model& model, FileReport& report) {
   for (const Tensor& tensor : model.tensors()) {
     if (const auto at = find_non_finite(tensor.view)) {
-      report.defects.push_back({.status = Status::format,
-                                .message = fmt::format("row {}, column {} is not finite", (*at)[0], (*at)[1]),
-                                .tensor = tensor.name});
+      report.defects.push_back(
+          {.status = Status::format,
+           .message = fmt::format(
+               "{}row {}, column {} is not finite",
+               tensor.expert == kNoExpert ? std::string() : fmt::format("expert {}, ", tensor.expert),
+               (*at)[0], (*at)[1]),
+           .tensor = tensor.name});
     }
   }
 }
@@ -93,7 +98,8 @@ Result<FileReport> inspect_folder(const std::string& folder, const InspectOption
   }
   if (!options.check && !report.defects.empty()) return std::move(report.defects.front());
 
-  if (const auto family = checkpoint_family(folder)) report.title += fmt::format(", {} family", *family);
+  if (const auto family = checkpoint_family(folder))
+    report.title += fmt::format(", {} family", (*family)->name);
   const bool files_sound = report.defects.empty();
   auto model = open_folder(folder, {});
   if (model) {

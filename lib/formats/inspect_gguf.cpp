@@ -1,4 +1,5 @@
 #include "convert/gguf_copy.hpp"
+#include "convert/gguf_imatrix.hpp"
 #include "convert/gguf_tensors.hpp"
 #include "formats/inspect.hpp"
 #include "util/bytes.hpp"
@@ -133,6 +134,21 @@ void check_model(const GgufFiles& files, FileReport& report) {
   }
 }
 
+// llama.cpp's importance matrix.
+Result<FileReport> inspect_sums(const GgufFile& file, const InspectOptions& options, FileReport report) {
+  report.title = fmt::format("GGUF importance matrix, version {}", file.version);
+  for (InfoArray& array : report.arrays) array.view.reset();  // no weights: imatrix-merge says what they are
+  auto imatrix = read_gguf_imatrix(file);
+  if (imatrix) {
+    if (!imatrix->notes.empty()) report.note = imatrix->notes.front();
+  } else if (!options.check) {
+    return std::move(imatrix.error());
+  } else {
+    report.defects.push_back(std::move(imatrix.error()));
+  }
+  return report;
+}
+
 }  // namespace
 
 Result<FileReport> inspect_gguf(std::shared_ptr<const InputBytes> input, const std::string& path,
@@ -153,6 +169,7 @@ Result<FileReport> inspect_gguf(std::shared_ptr<const InputBytes> input, const s
     report.defects.push_back(std::move(files.error()));
     return report;
   }
+  if (is_gguf_imatrix(files->head())) return inspect_sums(files->head(), options, std::move(report));
   auto desc = describe_files(*files);
   const bool vocabulary = report.arrays.empty();
   if (desc) {

@@ -130,6 +130,19 @@ Result<MlbHeader> make_mlb_header(const ModelDesc& desc, const MlbStorage& stora
   if (desc.layers.size() > UINT32_MAX) return Error{.status = Status::shape, .message = "too many layers"};
   // In the file 0 would mean another size.
   if (desc.head_dim == 0) return Error{.status = Status::shape, .message = "head_dim is 0, must be set"};
+  if (desc.has_latent()) {
+    return Error{.status = Status::unsupported,
+                 .message = "latent attention (mla_ranks) has no place in a .mlb or .mog"};
+  }
+  if (std::any_of(desc.layers.begin(), desc.layers.end(),
+                  [](const LayerDesc& layer) { return layer.sparse; })) {
+    return Error{.status = Status::unsupported,
+                 .message = "mixtures of experts have no place in a .mlb or .mog"};
+  }
+  if (desc.norm_groups != 1 || desc.gate_function != GateFunction::sigmoid) {
+    return Error{.status = Status::unsupported,
+                 .message = "norms by groups and softplus gates have no place in a .mlb or .mog"};
+  }
   if (desc.rope.rot_dim == 0) return Error{.status = Status::shape, .message = "rot_dim is 0, must be set"};
   MlbHeader h;
   h.dim = desc.dim;

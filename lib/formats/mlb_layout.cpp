@@ -87,7 +87,24 @@ std::uint32_t mlb_q8_class(Role role) {
     case Role::dt_bias:
     case Role::a_log:
     case Role::lnorm:
+    case Role::kv_a_x:
+    case Role::kv_a_v:
+    case Role::k_rope_proj:
+    case Role::q_rope_mix:
+    case Role::q_lat:
+    case Role::v_up:
+    case Role::v_router:
+    case Role::v_router_bias:
+    case Role::v_expert:
     case Role::ffn_norm:
+    case Role::router:
+    case Role::router_bias:
+    case Role::expert_w1:
+    case Role::expert_w2:
+    case Role::expert_w3:
+    case Role::shared_w1:
+    case Role::shared_w2:
+    case Role::shared_w3:
     case Role::post_attn_norm:
     case Role::post_ffn_norm:
     case Role::final_norm: return 0;

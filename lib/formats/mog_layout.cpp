@@ -49,7 +49,7 @@ constexpr std::array kModelSlots{
     SlotName{Role::final_norm, "norm"},
     SlotName{Role::wcls, "lm_head"},
 };
-static_assert(kLayerSlots.size() + kModelSlots.size() == kRoles);
+static_assert(kLayerSlots.size() + kModelSlots.size() == kMlbRoles);
 
 const SlotName* find_slot(std::span<const SlotName> slots, std::string_view name) {
   const auto found =

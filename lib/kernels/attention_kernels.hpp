@@ -81,9 +81,9 @@ inline float soften(const AttentionArgs& args, Visible keys, float* scores, Soft
 // Dimensions [d, d + kD * 16) of kT outputs: out = out * rescale, then the values of keys in order.
 template <int kD, int kT, class LoadValue>
 inline void add_values(const AttentionQuery* queries, const float (*weights)[kKeyBlock], const float* rescale,
-                       Visible keys, std::uint64_t head_dim, std::uint64_t d, LoadValue load_value) {
+                       Visible keys, std::uint64_t value_dim, std::uint64_t d, LoadValue load_value) {
   TileSums<kD, kT> sums;
-  const auto left = [&](int g) { return lanes_left(head_dim, d + g * kLanes); };
+  const auto left = [&](int g) { return lanes_left(value_dim, d + g * kLanes); };
   sums.update([&](int g, int t) {
     const Floats before = load_n(queries[t].out + d + g * kLanes, left(g));
     return rescale == nullptr ? before : mul(before, set1(rescale[t]));
@@ -102,26 +102,27 @@ inline void add_values(const AttentionQuery* queries, const float (*weights)[kKe
 }
 template <int kD, int kT, class LoadValue>
 inline void add_all_values(const AttentionQuery* queries, const float (*weights)[kKeyBlock],
-                           const float* rescale, Visible keys, std::uint64_t head_dim, LoadValue load_value) {
+                           const float* rescale, Visible keys, std::uint64_t value_dim,
+                           LoadValue load_value) {
   std::uint64_t d = 0;
-  for (; d + kD * kLanes <= head_dim; d += kD * kLanes) {
-    add_values<kD, kT>(queries, weights, rescale, keys, head_dim, d, load_value);
+  for (; d + kD * kLanes <= value_dim; d += kD * kLanes) {
+    add_values<kD, kT>(queries, weights, rescale, keys, value_dim, d, load_value);
   }
-  for (; d < head_dim; d += kLanes) {
-    add_values<1, kT>(queries, weights, rescale, keys, head_dim, d, load_value);
+  for (; d < value_dim; d += kLanes) {
+    add_values<1, kT>(queries, weights, rescale, keys, value_dim, d, load_value);
   }
 }
 
 inline void begin_query(const AttentionArgs& args, const AttentionQuery& query, SoftmaxState& state) {
   state = {-__builtin_inff(), 0.0f};
-  for (std::uint64_t d = 0; d < args.head_dim; d += kLanes) {
-    store_n(query.out + d, set1(0.0f), lanes_left(args.head_dim, d));
+  for (std::uint64_t d = 0; d < args.value_dim; d += kLanes) {
+    store_n(query.out + d, set1(0.0f), lanes_left(args.value_dim, d));
   }
 }
 inline void end_query(const AttentionArgs& args, const AttentionQuery& query, const SoftmaxState& state) {
   const Floats inverse = set1(1.0f / state.sum);
-  for (std::uint64_t d = 0; d < args.head_dim; d += kLanes) {
-    const std::uint64_t left = lanes_left(args.head_dim, d);
+  for (std::uint64_t d = 0; d < args.value_dim; d += kLanes) {
+    const std::uint64_t left = lanes_left(args.value_dim, d);
     store_n(query.out + d, mul(load_n(query.out + d, left), inverse), left);
   }
 }
@@ -148,7 +149,7 @@ void attend_rows(const AttentionArgs& args, const AttentionQuery& query) {
       scores[0][j] = fold_add(dot) * args.scale;
     }
     const float rescale = soften(args, seen, scores[0], state);
-    add_all_values<4, 1>(&query, scores, &rescale, seen, head_dim,
+    add_all_values<4, 1>(&query, scores, &rescale, seen, args.value_dim,
                          [&](std::uint64_t j, std::uint64_t d, std::uint64_t n) {
                            return Cache::load(values + j * row_bytes, head_dim, d, n);
                          });
@@ -167,15 +168,15 @@ inline void decode_rows(const unsigned char* rows, std::uint64_t n_rows, std::ui
     }
   }
 }
-// Keys of a block, to[d * 64 + key]; rows is memory for sixteen of them.
+// Keys of a block, to[d * 64 + key]; rows is memory for sixteen of them or, where keep is set, gets them all.
 template <class Cache>
-inline void decode_keys(const unsigned char* keys, std::uint64_t n_keys, std::uint64_t head_dim, float* rows,
-                        float* to) {
+inline void decode_keys(const unsigned char* keys, std::uint64_t n_keys, std::uint64_t head_dim, bool keep,
+                        float* rows, float* to) {
   const std::uint64_t stride = padded_floats(head_dim);
-  const unsigned char* row_starts[kLanes];
-  for (std::uint64_t i = 0; i < kLanes; ++i)
-    row_starts[i] = reinterpret_cast<const unsigned char*>(rows + i * stride);
-  for (std::uint64_t j = 0; j < n_keys; j += kLanes) {
+  for (std::uint64_t j = 0; j < n_keys; j += kLanes, rows += keep ? kLanes * stride : 0) {
+    const unsigned char* row_starts[kLanes];
+    for (std::uint64_t i = 0; i < kLanes; ++i)
+      row_starts[i] = reinterpret_cast<const unsigned char*>(rows + i * stride);
     decode_rows<Cache>(keys + j * Cache::row_bytes(head_dim), lanes_left(n_keys, j), head_dim, rows);
     for (std::uint64_t d = 0; d < stride; d += 4) {
       Bytes columns[4];
@@ -228,7 +229,7 @@ inline void attend_tile(const AttentionArgs& args, const AttentionQuery* queries
   }
   if (!all || common.begin >= common.end) common = {kKeyBlock, kKeyBlock};
   const auto add_alone = [&](int t, const float* factor, Visible part) {
-    add_all_values<kDimGroups, 1>(queries + t, scores + t, factor, part, args.head_dim, value_at);
+    add_all_values<kDimGroups, 1>(queries + t, scores + t, factor, part, args.value_dim, value_at);
   };
   const auto before = [&](int t) {
     return Visible{seen[t].begin, seen[t].end < common.begin ? seen[t].end : common.begin};
@@ -241,8 +242,8 @@ inline void attend_tile(const AttentionArgs& args, const AttentionQuery* queries
     }
   }
   if (common.begin == kKeyBlock) return;
-  add_all_values<kDimGroups, kQueryTile>(queries, scores, rescaled ? nullptr : rescale, common, args.head_dim,
-                                         value_at);
+  add_all_values<kDimGroups, kQueryTile>(queries, scores, rescaled ? nullptr : rescale, common,
+                                         args.value_dim, value_at);
   for (int t = 0; t < kQueryTile; ++t) {
     if (common.end < seen[t].end) add_alone(t, nullptr, {common.end, seen[t].end});
   }
@@ -271,10 +272,13 @@ void attend(const AttentionArgs& args) {
   for (std::uint64_t block = first / kKeyBlock * kKeyBlock; block <= last; block += kKeyBlock) {
     const std::uint64_t n_keys = last - block < kKeyBlock ? last - block + 1 : kKeyBlock;
     const std::uint64_t ring_offset = block % args.capacity * row_bytes;
+    const bool same = args.values == args.keys;
     decode_keys<Cache>(static_cast<const unsigned char*>(args.keys) + ring_offset, n_keys, args.head_dim,
-                       rows, keys);
-    decode_rows<Cache>(static_cast<const unsigned char*>(args.values) + ring_offset, n_keys, args.head_dim,
-                       values);
+                       same, same ? values : rows, keys);
+    if (!same) {
+      decode_rows<Cache>(static_cast<const unsigned char*>(args.values) + ring_offset, n_keys, args.head_dim,
+                         values);
+    }
     for (std::uint64_t i = 0; i < n_tiled; i += kQueryTile) {
       attend_tile(args, args.queries + i, states + i, block, keys, values);
     }

@@ -11,35 +11,33 @@
 //   arrange(quants, n, scratch)          the activations in the order in which load() gives weights
 //   load(load_quads)                     sixteen blocks; load_quads(i) gives 64 bytes from byte i
 //   dot(blocks, x, offsets)              their dots with sixteen arranged blocks of activations
+//   Scales                               see block_scales.hpp
 //
 // and, for panels, what block_panels.hpp says.
 
+#include "kernels/block_scales.hpp"
 #include "kernels/table.hpp"
 #include "kernels/vector_kernels.hpp"
 
 namespace ml::kernels {
 namespace {
 
-inline Floats load_scales(const unsigned char* p, bool f16, std::uint64_t n) {
-  if (n == kLanes) return f16 ? load_f16(p) : quads_to_floats(load_quads(p));
-  return f16 ? load_f16_n(p, n) : quads_to_floats(load_quads_n(p, n * sizeof(float)));
-}
-
-// A row's scales as floats, zeros up to a multiple of sixteen.
-inline void unpack_scales(const WeightMatrix& w, std::uint64_t row, float* scales) {
-  const unsigned char* from = w.scales + row * w.row_scale_bytes;
-  const std::uint64_t scale_bytes = w.f16_scales ? 2 : 4;
+// A row's scales (or biases) as floats, zeros up to a multiple of sixteen.
+template <class Scales>
+inline void unpack_scales(const WeightMatrix& w, const unsigned char* from, std::uint64_t row,
+                          float* scales) {
   const std::uint64_t n_blocks = w.cols / kBlockWeights;
   for (std::uint64_t b = 0; b < n_blocks; b += kLanes) {
-    store(scales + b, load_scales(from + b * scale_bytes, w.f16_scales, lanes_left(n_blocks, b)));
+    store(scales + b, Scales::load(w, from + row * w.row_scale_bytes, b, lanes_left(n_blocks, b)));
   }
 }
 
-// The lanes' sums of one row times kN tokens; token t of the arranged quants is at quants + t * x.blocks
-// * 32.
+// The lanes' sums of one row times kN tokens; token t of the arranged quants is at quants + t * x.blocks *
+// 32, its scaled sums of blocks at token_sums + t * x.blocks.
 template <class Encoding, int kN>
-inline void dot_row(const WeightMatrix& w, const float* scales, const QuantizedActs& x,
-                    const std::int8_t* quants, std::uint64_t row, Floats (&sums)[kN]) {
+inline void dot_row(const WeightMatrix& w, const float* scales, const float* biases, const QuantizedActs& x,
+                    const std::int8_t* quants, const float* token_sums, std::uint64_t row,
+                    Floats (&sums)[kN]) {
   const unsigned char* weights = w.data + row * w.row_bytes;
   const std::uint64_t n_blocks = w.cols / kBlockWeights;
   for (auto& sum : sums) sum = set1(0.0f);
@@ -49,6 +47,8 @@ inline void dot_row(const WeightMatrix& w, const float* scales, const QuantizedA
       const std::uint64_t first = static_cast<std::uint64_t>(t) * x.blocks + b;
       const Ints dots = Encoding::dot(blocks, quants + first * kBlockWeights, x.offsets + first);
       sums[t] = fma(to_floats(dots), mul(weight_scales, load(x.scales + first)), sums[t]);
+      if constexpr (Encoding::Scales::kBiases)
+        sums[t] = fma(load(biases + b), load(token_sums + first), sums[t]);
     }
   };
   std::uint64_t b = 0;
@@ -72,14 +72,26 @@ template <class Encoding, int kN>
 inline void dot_rows(const WeightMatrix& w, const QuantizedActs& x, std::uint64_t row_begin,
                      std::uint64_t row_end, float* out, std::uint64_t out_stride, unsigned char* scratch) {
   const std::int8_t* quants = Encoding::arrange(x.quants, kN * x.blocks * kBlockWeights, scratch);
+  using Scales = typename Encoding::Scales;
   float* scales = reinterpret_cast<float*>(scratch + kN * x.blocks * kBlockWeights);
+  float* biases = scales + kLanes * x.blocks;
+  float* token_sums = biases + kLanes * x.blocks;
+  if (Scales::kBiases) {
+    for (std::uint64_t i = 0; i < kN * x.blocks; i += kLanes) {
+      store(token_sums + i, scaled_sums(load(x.scales + i), load(x.offsets + i)));
+    }
+  }
   Floats sums[kN][kLanes];
   for (std::uint64_t row = row_begin; row < row_end; row += kLanes) {
     const std::uint64_t n_rows = lanes_left(row_end, row);
-    for (std::uint64_t r = 0; r < n_rows; ++r) unpack_scales(w, row + r, scales + r * x.blocks);
+    for (std::uint64_t r = 0; r < n_rows; ++r) {
+      unpack_scales<Scales>(w, w.scales, row + r, scales + r * x.blocks);
+      if (Scales::kBiases) unpack_scales<Scales>(w, w.biases, row + r, biases + r * x.blocks);
+    }
     for (std::uint64_t r = 0; r < n_rows; ++r) {
       Floats row_sums[kN];
-      dot_row<Encoding, kN>(w, scales + r * x.blocks, x, quants, row + r, row_sums);
+      dot_row<Encoding, kN>(w, scales + r * x.blocks, biases + r * x.blocks, x, quants, token_sums, row + r,
+                            row_sums);
       for (int t = 0; t < kN; ++t) sums[t][r] = row_sums[t];
     }
     for (std::uint64_t r = n_rows; r < kLanes; ++r) {

@@ -6,7 +6,8 @@
 // kTileTokens tokens, which were packed before. Block by block,
 //
 //   panel  [slot]  quads [k = 0 .. 7][group][64], weights 4 k .. 4 k + 3 of the sixteen rows of a group, in
-//                  the order that arrange_columns gives them; scales [group][16], float32
+//                  the order that arrange_columns gives them; scales [group][16], float32; biases as the
+//                  scales, where the encoding has them
 //   tile   [slot]  quants [token][32]; offsets [token], int32; scales [token], float32; up to whole 64 bytes
 //
 // Rule 2 adds block b in lane b mod 16 and folds the lanes at the end. Here one register adds the blocks of
@@ -18,6 +19,7 @@
 //   pack(rows, block, quads)   the quads of one block of sixteen rows
 //   start(offset)              the first value of a block's dots, for a token whose block has this offset
 //   dot_quads(weights, x, acc)
+//   Panel                      the encoding whose start() and dot_quads() these are
 
 #include "kernels/block_matvec.hpp"
 #include "kernels/table.hpp"
@@ -37,7 +39,10 @@ namespace {
 
 inline constexpr std::uint64_t kPanelRows = kTileGroups * kLanes;
 inline constexpr std::uint64_t kPanelScales = kPanelRows * kBlockWeights;  // offset in a slot of a panel
-inline constexpr std::uint64_t kPanelSlot = kPanelScales + kPanelRows * sizeof(float);
+inline constexpr std::uint64_t kPanelBiases = kPanelScales + kPanelRows * sizeof(float);
+template <class Encoding>
+inline constexpr std::uint64_t kPanelSlot = kPanelBiases +
+                                            (Encoding::Scales::kBiases ? kPanelRows * sizeof(float) : 0);
 static_assert(kPanelRows <= kMaxPanelRows);
 
 inline constexpr std::uint64_t kTileOffsets = kTileTokens * kBlockWeights;  // offsets in a slot of a tile
@@ -58,10 +63,15 @@ inline void for_blocks(std::uint64_t n_blocks, Place place) {
   for (std::uint64_t b = 0; b < n_blocks; ++b) place(b, next[b % kLanes]++);
 }
 
-// Scales of one group of rows: 16 bytes of each row hold those of four or of eight blocks.
-inline void pack_scales(const unsigned char* const* rows, bool f16, std::uint64_t n_blocks,
-                        unsigned char* panel) {
-  const std::uint64_t row_bytes = n_blocks * (f16 ? 2 : 4);
+// Scales (or biases) of one group of rows: 16 bytes of each row hold those of four or of eight groups. Those
+// of the first slot go to `first`.
+template <class Encoding>
+inline void pack_scales(const WeightMatrix& w, const unsigned char* const* rows, unsigned char* first) {
+  using Scales = typename Encoding::Scales;
+  const std::uint64_t n_blocks = w.cols / kBlockWeights;
+  const std::uint64_t per_group = Scales::group_blocks(w);
+  const std::uint64_t n_bytes = Scales::n_bytes(w);
+  const std::uint64_t row_bytes = n_blocks / per_group * n_bytes;
   unsigned char tails[kLanes][16] = {};
   const unsigned char* tail_rows[kLanes];
   for (std::uint64_t i = 0; i < kLanes; ++i) {
@@ -70,21 +80,15 @@ inline void pack_scales(const unsigned char* const* rows, bool f16, std::uint64_
   }
   Floats columns[8];
   for_blocks(n_blocks, [&](std::uint64_t block, std::uint64_t slot) {
-    const std::uint64_t offset = block * (f16 ? 2 : 4);
-    if (offset % 16 == 0) {
+    const std::uint64_t group = block / per_group;
+    const std::uint64_t offset = group * n_bytes;
+    if (offset % 16 == 0 && block % per_group == 0) {
       Bytes quads[4];
       const bool tail = offset + 16 > row_bytes;
       load_columns(tail ? tail_rows : rows, tail ? 0 : offset, quads);
-      for (int k = 0; k < 4; ++k) {
-        if (f16) {
-          columns[2 * k] = low_halves(quads[k]);
-          columns[2 * k + 1] = high_halves(quads[k]);
-        } else {
-          columns[k] = quads_to_floats(quads[k]);
-        }
-      }
+      Scales::widen(w, quads, columns);
     }
-    store(reinterpret_cast<float*>(panel + slot * kPanelSlot + kPanelScales), columns[block % (f16 ? 8 : 4)]);
+    store(reinterpret_cast<float*>(first + slot * kPanelSlot<Encoding>), columns[group % (16 / n_bytes)]);
   });
 }
 
@@ -95,20 +99,26 @@ void pack_panel(const WeightMatrix& w, std::uint64_t row, std::uint64_t row_end,
   for (int g = 0; g < kTileGroups; ++g) {
     const unsigned char* rows[kLanes];
     const unsigned char* scale_rows[kLanes];
+    const unsigned char* bias_rows[kLanes];
     for (std::uint64_t i = 0; i < kLanes; ++i) {
       const std::uint64_t wanted = row + g * kLanes + i;
       const std::uint64_t from = wanted < row_end ? wanted : row_end - 1;
       rows[i] = w.data + from * w.row_bytes;
       scale_rows[i] = w.scales + from * w.row_scale_bytes;
+      if (Encoding::Scales::kBiases) bias_rows[i] = w.biases + from * w.row_scale_bytes;
     }
     for_blocks(n_blocks, [&](std::uint64_t block, std::uint64_t slot) {
       Bytes columns[kQuads];
       Encoding::pack(rows, block, columns);
       arrange_columns(columns);
-      unsigned char* to = panel + slot * kPanelSlot + g * 64;
+      unsigned char* to = panel + slot * kPanelSlot<Encoding> + g * 64;
       for (int k = 0; k < kQuads; ++k) store_quads(to + k * kTileGroups * 64, columns[k]);
     });
-    pack_scales(scale_rows, w.f16_scales, n_blocks, panel + g * kLanes * sizeof(float));
+    unsigned char* scales = panel + kPanelScales + g * kLanes * sizeof(float);
+    pack_scales<Encoding>(w, scale_rows, scales);
+    if constexpr (Encoding::Scales::kBiases) {
+      pack_scales<Encoding>(w, bias_rows, scales + (kPanelBiases - kPanelScales));
+    }
   }
 }
 
@@ -137,6 +147,15 @@ inline void multiply_slot(const unsigned char* panel, const unsigned char* tile,
     const Floats scale = mul(load(weight_scales + g * kLanes), set1(token_scales[t]));
     return fma(to_floats(dots[g][t]), scale, sums.group[g][t]);
   });
+  if constexpr (Encoding::Scales::kBiases) {
+    const float* biases = reinterpret_cast<const float*>(panel + kPanelBiases);
+    const std::int32_t* offsets = reinterpret_cast<const std::int32_t*>(tile + kTileOffsets);
+    Floats token_sums[kT];
+#pragma GCC unroll 8
+    for (int t = 0; t < kT; ++t) token_sums[t] = scaled_sums(set1(token_scales[t]), set1(offsets[t]));
+    sums.update(
+        [&](int g, int t) { return fma(load(biases + g * kLanes), token_sums[t], sums.group[g][t]); });
+  }
 }
 
 // A panel times a tile.
@@ -146,10 +165,33 @@ void multiply_tile(const unsigned char* panel, const unsigned char* tile, std::u
   sum_in_fold_order(sums, [&](std::uint64_t lane) {
     for (std::uint64_t b = lane; b < n_blocks; b += kLanes) {
       multiply_slot<Encoding, kT>(panel, tile, sums);
-      panel += kPanelSlot;
+      panel += kPanelSlot<Encoding>;
       tile += kTileSlot;
     }
   });
+}
+
+// Multiplies a panel with all tokens; store(token, group, sums) takes sixteen rows of one token.
+template <class Encoding, class Store>
+inline void multiply_panel(const unsigned char* panel, const unsigned char* tiles, std::uint64_t n_blocks,
+                           std::uint64_t n_tokens, Store store) {
+  for (std::uint64_t token = 0; token < n_tokens; token += kTileTokens) {
+    const std::uint64_t left = n_tokens - token;
+    const auto multiply = [&]<int kT>() {
+      TileSums<kTileGroups, kT> sums;
+      multiply_tile<Encoding, kT>(panel, tiles + token / kTileTokens * n_blocks * kTileSlot, n_blocks, sums);
+      for (std::uint64_t t = 0; t < kT && t < left; ++t) {
+        for (std::uint64_t g = 0; g < kTileGroups; ++g) store(token + t, g, sums.group[g][t]);
+      }
+    };
+    if (left <= kTileTokens / 3) {
+      multiply.template operator()<kTileTokens / 3>();
+    } else if (left <= kTileTokens / 3 * 2) {
+      multiply.template operator()<kTileTokens / 3 * 2>();
+    } else {
+      multiply.template operator()<kTileTokens>();
+    }
+  }
 }
 
 template <class Encoding>
@@ -159,27 +201,12 @@ void multiply_panels(const WeightMatrix& w, const unsigned char* tiles, std::uin
   const std::uint64_t n_blocks = w.cols / kBlockWeights;
   for (std::uint64_t row = row_begin; row < row_end; row += kPanelRows) {
     pack_panel<Encoding>(w, row, row_end, panel);
-    for (std::uint64_t token = 0; token < n_tokens; token += kTileTokens) {
-      const std::uint64_t left = n_tokens - token;
-      const auto multiply = [&]<int kT>() {
-        TileSums<kTileGroups, kT> sums;
-        multiply_tile<Encoding, kT>(panel, tiles + token / kTileTokens * n_blocks * kTileSlot, n_blocks,
-                                    sums);
-        for (std::uint64_t t = 0; t < kT && t < left; ++t) {
-          for (std::uint64_t g = 0; g < kTileGroups && row + g * kLanes < row_end; ++g) {
-            const std::uint64_t group = row + g * kLanes;
-            store_n(out + (token + t) * out_stride + group, sums.group[g][t], lanes_left(row_end, group));
-          }
-        }
-      };
-      if (left <= kTileTokens / 3) {
-        multiply.template operator()<kTileTokens / 3>();
-      } else if (left <= kTileTokens / 3 * 2) {
-        multiply.template operator()<kTileTokens / 3 * 2>();
-      } else {
-        multiply.template operator()<kTileTokens>();
-      }
-    }
+    multiply_panel<typename Encoding::Panel>(
+        panel, tiles, n_blocks, n_tokens, [&](std::uint64_t token, std::uint64_t g, Floats sums) {
+          const std::uint64_t group = row + g * kLanes;
+          if (group >= row_end) return;
+          store_n(out + token * out_stride + group, sums, lanes_left(row_end, group));
+        });
   }
 }
 

@@ -77,7 +77,8 @@ inline void multiply_rows(const WeightMatrix& w, const float* x, std::uint64_t x
 // A strip of rows meets all tokens while it is in the cache.
 template <class Row>
 void matmul_f32(const WeightMatrix& w, const float* x, std::uint64_t x_stride, std::uint64_t n_tokens,
-                std::uint64_t row_begin, std::uint64_t row_end, float* out, std::uint64_t out_stride) {
+                std::uint64_t row_begin, std::uint64_t row_end, float* out, std::uint64_t out_stride,
+                unsigned char*) {
   constexpr std::uint64_t kStrip = 16;
   for (std::uint64_t row = row_begin; row < row_end; row += kStrip) {
     const std::uint64_t end = row + kStrip < row_end ? row + kStrip : row_end;

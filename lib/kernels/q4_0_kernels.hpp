@@ -13,6 +13,8 @@ namespace ml::kernels {
 namespace {
 
 struct WeightsQ4 {
+  using Scales = BlockScales;
+  using Panel = WeightsQ4;
   static constexpr std::uint64_t kBlockBytes = 16;
   struct Blocks {
     Bytes low[4];   // elements 0 .. 15 of four blocks
@@ -41,13 +43,16 @@ struct WeightsQ4 {
     return blocks;
   }
   static Ints dot(const Blocks& blocks, const std::int8_t* x, const std::int32_t* offsets) {
+    return add(dot_nibbles(blocks, x), shift_right<4>(kernels::load(offsets)));
+  }
+  static Ints dot_nibbles(const Blocks& blocks, const std::int8_t* x) {
     Ints partial[4];
 #pragma GCC unroll 8
     for (int i = 0; i < 4; ++i) {
       const Ints low = dot_unsigned(blocks.low[i], load_quads(x + 128 * i), set1(std::int32_t{0}));
       partial[i] = dot_unsigned(blocks.high[i], load_quads(x + 128 * i + 64), low);
     }
-    return add(reduce_fours(partial), shift_right<4>(kernels::load(offsets)));
+    return reduce_fours(partial);
   }
 
   static void pack(const unsigned char* const* rows, std::uint64_t block, Bytes* quads) {

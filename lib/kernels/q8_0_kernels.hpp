@@ -10,6 +10,8 @@ namespace ml::kernels {
 namespace {
 
 struct WeightsQ8 {
+  using Scales = BlockScales;
+  using Panel = WeightsQ8;
   static constexpr std::uint64_t kBlockBytes = 32;
   struct Blocks {
     Bytes pairs[8];

@@ -47,12 +47,37 @@ inline std::uint64_t blocks_left(std::uint64_t n_blocks, std::uint64_t b) {
   return n_blocks - b < kLanes ? n_blocks - b : kLanes;
 }
 
+// Sixteen blocks from block `first` on. Blocks of zeros stand for those after the last one.
 template <std::uint64_t kGroup>
-inline float largest_of_block(const float* block) {
-  Floats most = abs(load(block));
-  for (std::uint64_t j = kLanes; j < kGroup; j += kLanes) most = max(most, abs(load(block + j)));
-  return fold_max(most);
-}
+class Sixteen {
+ public:
+  Sixteen(const float* x, std::uint64_t n_blocks, std::uint64_t first)
+      : n_(blocks_left(n_blocks, first)), blocks_(x + first * kGroup) {
+    if (n_ == kLanes) return;
+    for (std::uint64_t i = 0; i < kLanes * kGroup; ++i) padded_[i] = i < n_ * kGroup ? blocks_[i] : 0.0f;
+    blocks_ = padded_;
+  }
+
+  std::uint64_t n() const { return n_; }
+  const float* operator[](std::uint64_t b) const { return blocks_ + b * kGroup; }
+
+  /// Lane b: the largest value(v) of block b.
+  template <class Value>
+  Floats largest(Value value) const {
+    Floats most[kLanes];
+    for (std::uint64_t b = 0; b < kLanes; ++b) {
+      most[b] = value(load((*this)[b]));
+      for (std::uint64_t j = kLanes; j < kGroup; j += kLanes)
+        most[b] = max(value(load((*this)[b] + j)), most[b]);
+    }
+    return fold_max_each(most);
+  }
+
+ private:
+  std::uint64_t n_;
+  const float* blocks_;
+  float padded_[kLanes * kGroup];
+};
 
 // Sixteen blocks at a time, so that their scales come of one division.
 template <std::uint64_t kGroup>
@@ -60,19 +85,18 @@ void encode_q8_0(const float* x, std::uint64_t n_blocks, bool f16, std::int8_t* 
   const Floats zero = set1(0.0f);
   const Floats smallest = set1(1e-30f);  // below it 127 / amax could overflow
   for (std::uint64_t first = 0; first < n_blocks; first += kLanes) {
-    const std::uint64_t n = blocks_left(n_blocks, first);
-    float inverses[kLanes] = {};
-    for (std::uint64_t b = 0; b < n; ++b) inverses[b] = largest_of_block<kGroup>(x + (first + b) * kGroup);
-    const Floats amax = load(inverses);
+    const Sixteen<kGroup> blocks(x, n_blocks, first);
+    const Floats amax = blocks.largest([](Floats v) { return abs(v); });
     Floats scale = select_less(amax, smallest, zero, div(amax, set1(127.0f)));
     Floats inverse = select_less(amax, smallest, zero, div(set1(127.0f), amax));
     if (f16) {
       scale = round_f16(scale);
       inverse = select_less(zero, scale, div(set1(1.0f), scale), zero);
     }
-    store_n(d + first, scale, n);
+    store_n(d + first, scale, blocks.n());
+    float inverses[kLanes];
     store(inverses, inverse);
-    for (std::uint64_t b = 0; b < n; ++b) {
+    for (std::uint64_t b = 0; b < blocks.n(); ++b) {
       const std::uint64_t begin = (first + b) * kGroup;
       const Floats factor = set1(inverses[b]);
       for (std::uint64_t j = begin; j < begin + kGroup; j += kLanes) {
@@ -84,49 +108,44 @@ void encode_q8_0(const float* x, std::uint64_t n_blocks, bool f16, std::int8_t* 
   }
 }
 
-// Sixteen bytes from nibbles 0 .. 15.
-inline void store_nibbles(unsigned char* out, Ints low, Ints high) {
-  const Ints packed = add(low, shift_left<4>(high));
-  store_i8(reinterpret_cast<std::int8_t*>(out), shift_right<24>(shift_left<24>(packed)));
-}
-
-// The element of largest magnitude, the first one among equals.
+// The element of largest magnitude of each block, the first one among equals.
 template <std::uint64_t kGroup>
-inline float largest_element(const float* block) {
-  const float most = largest_of_block<kGroup>(block);
-  bool positive = false;
-  bool negative = false;
-  for (std::uint64_t j = 0; j < kGroup; j += 2 * kLanes) {
-    const Floats low = load(block + j);
-    const Floats high = load(block + j + kLanes);
-    positive = positive || any_equal(low, high, set1(most));
-    negative = negative || any_equal(low, high, set1(-most));
+inline Floats largest_elements(const Sixteen<kGroup>& blocks) {
+  const Floats zero = set1(0.0f);
+  const Floats positive = blocks.largest([](Floats v) { return v; });
+  const Floats negative = blocks.largest([zero](Floats v) { return sub(zero, v); });
+  const Floats largest = select_less(negative, positive, positive, sub(zero, negative));
+  if (!any_equal(positive, negative)) return largest;
+  float most[kLanes], least[kLanes], chosen[kLanes];
+  store(most, positive);
+  store(least, negative);
+  store(chosen, largest);
+  for (std::uint64_t b = 0; b < kLanes; ++b) {
+    if (most[b] != least[b]) continue;
+    const float* x = blocks[b];  // both signs have it; also among zeros
+    while (*x != most[b] && *x != -most[b]) ++x;
+    chosen[b] = *x;
   }
-  if (positive != negative) return positive ? most : -most;
-  std::uint64_t j = 0;  // both signs have it; also among zeros
-  while (block[j] != most && block[j] != -most) ++j;
-  return block[j];
+  return load(chosen);
 }
 
 template <std::uint64_t kGroup>
 void encode_q4_0_round(const float* x, std::uint64_t n_blocks, unsigned char* quants, float* d) {
   for (std::uint64_t first = 0; first < n_blocks; first += kLanes) {
-    const std::uint64_t n = blocks_left(n_blocks, first);
-    float inverses[kLanes] = {};
-    for (std::uint64_t b = 0; b < n; ++b) inverses[b] = largest_element<kGroup>(x + (first + b) * kGroup);
-    const Floats scale = div(load(inverses), set1(-8.0f));
+    const Sixteen<kGroup> blocks(x, n_blocks, first);
+    const Floats scale = div(largest_elements(blocks), set1(-8.0f));
     const Floats reciprocal = div(set1(1.0f), scale);
-    store_n(d + first, scale, n);
+    store_n(d + first, scale, blocks.n());
+    float inverses[kLanes];
     store(inverses, select_less(abs(reciprocal), set1(__builtin_inff()), reciprocal, set1(0.0f)));
-    for (std::uint64_t b = 0; b < n; ++b) {
-      const float* block = x + (first + b) * kGroup;
+    for (std::uint64_t b = 0; b < blocks.n(); ++b) {
       const Floats inverse = set1(inverses[b]);
       const auto nibbles = [&](const float* at) {
         return truncate(min(add(mul(load(at), inverse), set1(8.5f)), set1(15.0f)));
       };
       for (std::uint64_t j = 0; j < kGroup / 2; j += kLanes) {
-        store_nibbles(quants + (first + b) * (kGroup / 2) + j, nibbles(block + j),
-                      nibbles(block + kGroup / 2 + j));
+        store_nibbles(quants + (first + b) * (kGroup / 2) + j, nibbles(blocks[b] + j),
+                      nibbles(blocks[b] + kGroup / 2 + j));
       }
     }
   }

@@ -26,10 +26,14 @@ static_assert(kernels::kF32 == static_cast<int>(Encoding::f32) &&
               kernels::kF16 == static_cast<int>(Encoding::f16) &&
               kernels::kBf16 == static_cast<int>(Encoding::bf16) &&
               kernels::kQ8_0 == static_cast<int>(Encoding::q8_0) &&
-              kernels::kQ4_0 == static_cast<int>(Encoding::q4_0));
+              kernels::kQ4_0 == static_cast<int>(Encoding::q4_0) &&
+              kernels::kEncodings == static_cast<int>(Encoding::int4r16_g128) + 1);
 static_assert(kernels::kKvF32 == static_cast<int>(KvType::f32) &&
               kernels::kKvF16 == static_cast<int>(KvType::f16) &&
-              kernels::kKvQ8 == static_cast<int>(KvType::q8));
+              kernels::kKvQ8 == static_cast<int>(KvType::q8) &&
+              kernels::kKvBf16 == static_cast<int>(KvType::bf16) &&
+              kernels::kKvFp8 == static_cast<int>(KvType::fp8) &&
+              kernels::kKvFp4 == static_cast<int>(KvType::fp4));
 
 struct TargetRow {
   Target target;
@@ -79,13 +83,20 @@ constexpr TargetRow kTargets[] = {
 #endif
 };
 
-const TargetRow& row_of(Target target) {
+const TargetRow& best_row() {
   const TargetRow* best = &kTargets[0];
   for (const TargetRow& row : kTargets) {
-    if (target == row.target) return row;
     if (row.runs_here()) best = &row;
   }
   return *best;
+}
+
+const TargetRow& row_of(Target target) {
+  for (const TargetRow& row : kTargets) {
+    if (target == row.target) return row;
+  }
+  static const TargetRow& best = best_row();  // a virtual machine takes long to answer
+  return best;
 }
 
 }  // namespace

@@ -31,26 +31,28 @@ Result<Model> Model::assemble(ModelDesc desc, std::vector<Tensor> tensors, std::
                    .tensor = tensor.name};
     }
     std::uint32_t& entry = model.index_[index_of(tensor.role, tensor.layer)];
-    if (entry != 0) {
+    const bool further = is_expert(tensor.role) && tensor.expert != 0;
+    if (further ? entry == 0 || i + 1 - entry != tensor.expert : entry != 0) {
       return Error{.status = Status::format,
                    .message = fmt::format("{} is there twice", tensor_name(tensor.role, tensor.layer)),
                    .tensor = tensor.name};
     }
-    entry = i + 1;
+    if (!further) entry = i + 1;
   }
 
   const auto check = [&](Role role, std::uint32_t layer) -> Result<void> {
-    const Tensor* tensor = model.find(role, layer);
-    if (tensor == nullptr) {
+    const std::span<const Tensor> found = model.find_all(role, layer);
+    if (found.empty()) {
       return Error{
           .status = Status::format, .message = "tensor is missing", .tensor = tensor_name(role, layer)};
     }
-    const Shape shape = role_shape(model.desc_, role);
-    if (shape != Shape{tensor->view.rows, tensor->view.cols}) {
+    const Shape shape = role_shape(model.desc_, role, layer);
+    for (const Tensor& tensor : found) {
+      if (shape == Shape{tensor.view.rows, tensor.view.cols}) continue;
       return Error{.status = Status::shape,
-                   .message = fmt::format("shape is {} x {}, must be {} x {}", tensor->view.rows,
-                                          tensor->view.cols, shape.rows, shape.cols),
-                   .tensor = tensor->name};
+                   .message = fmt::format("shape is {} x {}, must be {} x {}", tensor.view.rows,
+                                          tensor.view.cols, shape.rows, shape.cols),
+                   .tensor = tensor.name};
     }
     return {};
   };
@@ -71,6 +73,16 @@ const Tensor* Model::find(Role role, std::uint32_t layer) const {
   const std::size_t index = layer == kNoLayer ? static_cast<std::size_t>(role) : slot(role, layer);
   const std::uint32_t entry = index < index_.size() ? index_[index] : 0;
   return entry == 0 ? nullptr : &tensors_[entry - 1];
+}
+
+std::span<const Tensor> Model::find_all(Role role, std::uint32_t layer) const {
+  const Tensor* first = find(role, layer);
+  const std::uint32_t n = role_count(desc_, role);
+  if (first == nullptr || n == 0 || n > tensors_.size() - static_cast<std::size_t>(first - tensors_.data()))
+    return {};
+  const Tensor& last = *(first + (n - 1));
+  const bool complete = n == 1 || (last.role == role && last.layer == layer && last.expert == n - 1);
+  return complete ? std::span(first, n) : std::span<const Tensor>();
 }
 
 std::uint64_t Model::n_bytes() const {

@@ -1,5 +1,6 @@
 #include <ml/seed_pack.hpp>
 
+#include "convert/tensors.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
@@ -27,7 +28,8 @@ Result<ColumnImportance> column_importance(const Imatrix& imatrix, const Model& 
     std::vector<float> squares;
     for (const double sum : sums)
       squares.push_back(static_cast<float>(sum / static_cast<double>(imatrix.tokens_of(*input))));
-    columns->emplace(tensor.name, std::move(squares));
+    const bool expert = tensor.expert != kNoExpert;  // all of them under their stack's name
+    columns->emplace(expert ? name_of_stack(tensor.name, tensor.expert) : tensor.name, std::move(squares));
   }
   return ColumnImportance([columns](std::string_view name, std::uint64_t cols) -> Result<std::vector<float>> {
     const auto found = columns->find(name);

@@ -119,12 +119,16 @@ std::optional<std::uint64_t> RowCoder::copy_row(std::uint64_t from, std::int8_t*
 Result<void> RowCoder::encode_step(std::uint64_t row, std::uint64_t n_rows, Scratch& scratch, std::byte* data,
                                    std::byte* scales, kernels::ErrorSums& sums) const {
   const std::uint64_t cols = array_.cols;
-  const std::span<float> x = std::span(scratch.x).first(n_rows * cols);
-  for (std::uint64_t i = 0; i < n_rows; ++i) {
-    source_.load(row + i, x.subspan(i * cols, cols), scratch.spare);
+  std::span<const float> x = source_.in_place(row, n_rows);
+  if (x.empty()) {
+    const std::span<float> loaded = std::span(scratch.x).first(n_rows * cols);
+    for (std::uint64_t i = 0; i < n_rows; ++i) {
+      source_.load(row + i, loaded.subspan(i * cols, cols), scratch.spare);
+    }
+    std::fill_n(scratch.x.begin() + static_cast<std::ptrdiff_t>(loaded.size()), kernels::kLanes, 0.0f);
+    x = loaded;
   }
-  std::fill_n(scratch.x.begin() + static_cast<std::ptrdiff_t>(x.size()), kernels::kLanes, 0.0f);
-  const float largest = table_.largest_magnitude(scratch.x.data(), kernels::padded_floats(x.size()));
+  const float largest = table_.largest_magnitude(x.data(), kernels::padded_floats(x.size()));
   if (std::isnan(largest)) return non_finite(row, x);
   if (!encoding_info(array_.encoding).quantized) {  // .mlb stores plain tensors as float32 only
     std::memcpy(data, x.data(), n_rows * row_bytes_);

@@ -24,6 +24,9 @@ class RowSource {
   /// Row `row` as float32. @param out  cols() floats  @param spare  as many, overwritten
   void load(std::uint64_t row, std::span<float> out, std::span<float> spare) const;
 
+  /// Rows as they lie in the source: float32 in this order and width, in whole blocks; else empty.
+  std::span<const float> in_place(std::uint64_t row, std::uint64_t n_rows) const;
+
   const TensorView& view() const { return view_; }
   std::uint64_t cols() const { return cols_; }
 

@@ -45,8 +45,8 @@ class Packer {
       if (!written) {
         Error error = std::move(written.error());
         if (error.path.empty()) {
-          error.path = *plan_.sources[tensor].entry->path;
-          error.tensor = plan_.sources[tensor].name;
+          error.path = *plan_.sources[tensor].tensor.entry->path;
+          error.tensor = plan_.sources[tensor].tensor.name;
         }
         return error;
       }
@@ -64,20 +64,30 @@ class Packer {
 
   Result<void> write_tensor(std::uint32_t index, std::span<const LayoutEntry> entries) {
     const auto start = Clock::now();
-    const CheckpointTensor& source = plan_.sources[index];
+    const PackSource& pack_source = plan_.sources[index];
+    const CheckpointTensor& source = pack_source.tensor;
     const LayoutTensor& tensor = plan_.tensors[index];
     PackedTensor& row = plan_.report.tensors[index];
     if (!source.view || (row.copied && !tensor.dtype.empty())) {
-      ML_CHECK(out_.write_at(entries[0].offset, source.entry->tensor->data));
+      ML_CHECK(copy_plain(pack_source, entries[0].offset));
       advance(row.n_weights);
     } else if (row.copied) {
       const TensorView& view = *source.view;
       ML_CHECK(write_entries(entries, {view.data, view.scales, view.biases, view.seeds}));
       advance(row.n_weights);
     } else {
-      ML_CHECK(encode_tensor(source, tensor, entries, row));
+      ML_CHECK(encode_tensor(pack_source, tensor, entries, row));
     }
     row.seconds = seconds_since(start);
+    return {};
+  }
+
+  Result<void> copy_plain(const PackSource& source, std::uint64_t offset) {
+    if (source.experts.empty()) return out_.write_at(offset, source.tensor.entry->tensor->data);
+    for (const TensorView& expert : source.experts) {
+      ML_CHECK(out_.write_at(offset, expert.data));
+      offset += expert.data.size();
+    }
     return {};
   }
 
@@ -88,11 +98,15 @@ class Packer {
     return {};
   }
 
-  Result<void> encode_tensor(const CheckpointTensor& source, const LayoutTensor& tensor,
+  Result<void> encode_tensor(const PackSource& pack_source, const LayoutTensor& tensor,
                              std::span<const LayoutEntry> entries, PackedTensor& row) {
+    const CheckpointTensor& source = pack_source.tensor;
     const TensorView& view = *source.view;
-    const std::vector<std::byte> rounded =
-        view.encoding == Encoding::bf16 ? std::vector<std::byte>() : to_bf16(view);
+    const std::span<const TensorView> views =
+        pack_source.experts.empty() ? std::span(&view, 1) : std::span(pack_source.experts);
+    const std::vector<std::byte> rounded = view.encoding == Encoding::bf16 && views.size() == 1
+                                               ? std::vector<std::byte>()
+                                               : to_bf16(views, view.n_weights());
     const Encoding encoding = tensor.dtype.empty() ? tensor.encoding : Encoding::bf16;
     MatrixSource matrix{.rows = view.rows, .cols = view.cols, .bf16 = rounded.empty() ? view.data : rounded};
     if (source.shape.size() == 3) {
@@ -114,38 +128,42 @@ class Packer {
       if (searched) ML_CHECK(work_.keep(encoding, matrix, encoded));
     }
     ML_CHECK(write_entries(entries, {encoded.data, encoded.scales, encoded.biases, encoded.seeds}));
-    row.relative_error = relative_error(view, TensorView{.encoding = encoding,
-                                                         .rows = view.rows,
-                                                         .cols = view.cols,
-                                                         .data = encoded.data,
-                                                         .scales = encoded.scales,
-                                                         .biases = encoded.biases,
-                                                         .seeds = encoded.seeds,
-                                                         .slice_rows = matrix.rows});
+    row.relative_error = relative_error(views, TensorView{.encoding = encoding,
+                                                          .rows = view.rows,
+                                                          .cols = view.cols,
+                                                          .data = encoded.data,
+                                                          .scales = encoded.scales,
+                                                          .biases = encoded.biases,
+                                                          .seeds = encoded.seeds,
+                                                          .slice_rows = matrix.rows});
     return {};
   }
 
-  static std::vector<std::byte> to_bf16(const TensorView& view) {
-    std::vector<std::byte> bytes(2 * view.n_weights());
-    std::vector<float> row(view.cols);
-    for (std::uint64_t r = 0; r < view.rows; ++r) {
-      decode_row(view, r, row);
-      std::byte* out = bytes.data() + 2 * r * view.cols;
-      for (std::uint64_t c = 0; c < view.cols; ++c) {
-        // A NaN must stay one: what is not finite is refused later.
-        store_le(out + 2 * c, std::isnan(row[c]) ? std::uint16_t{0x7fc0} : f32_to_bf16(row[c]));
+  static std::vector<std::byte> to_bf16(std::span<const TensorView> views, std::uint64_t n_weights) {
+    std::vector<std::byte> bytes(2 * n_weights);
+    std::byte* out = bytes.data();
+    for (const TensorView& view : views) {
+      std::vector<float> row(view.cols);
+      for (std::uint64_t r = 0; r < view.rows; ++r, out += 2 * view.cols) {
+        decode_row(view, r, row);
+        for (std::uint64_t c = 0; c < view.cols; ++c) {
+          // A NaN must stay one: what is not finite is refused later.
+          store_le(out + 2 * c, std::isnan(row[c]) ? std::uint16_t{0x7fc0} : f32_to_bf16(row[c]));
+        }
       }
     }
     return bytes;
   }
 
-  static double relative_error(const TensorView& from, const TensorView& to) {
-    std::vector<float> a(from.cols);
-    std::vector<float> b(from.cols);
+  /// @param from  views of the same columns, whose rows follow one another
+  static double relative_error(std::span<const TensorView> from, const TensorView& to) {
+    std::vector<float> a(to.cols);
+    std::vector<float> b(to.cols);
     double error = 0;
     double total = 0;
-    for (std::uint64_t r = 0; r < from.rows; ++r) {
-      decode_row(from, r, a);
+    const std::uint64_t n_rows = from[0].rows;
+    for (std::uint64_t r = 0; r < to.rows; ++r) {
+      decode_row(from[r / n_rows], r % n_rows, a);
       decode_row(to, r, b);
       for (std::size_t c = 0; c < a.size(); ++c) {
         const double difference = static_cast<double>(a[c]) - static_cast<double>(b[c]);
@@ -178,6 +196,10 @@ Result<void> write_other_files(const PackPlan& plan, OutputFolder& out) {
 Result<PackReport> pack(const std::string& input, const std::string& output, const SeedPackOptions& options) {
   const auto start = Clock::now();
   ML_TRY(PackPlan plan, make_pack_plan(input, output, options));
+  for (const SafetensorsTensor& tensor : plan.made) {
+    if (tensor.data.empty())
+      return Error{.status = Status::arg, .message = "is planned but not converted", .tensor = tensor.name};
+  }
   const auto kind = plan.folder ? OutputFolder::Kind::folder : OutputFolder::Kind::single_file;
   ML_TRY(OutputFolder out, OutputFolder::create(output, kind, options.force, plan.owned));
   ML_TRY(PackWork work, PackWork::open(options.work));

@@ -1,5 +1,6 @@
 #include "quantize/seed_pack_plan.hpp"
 
+#include "quantize/stack_experts.hpp"
 #include "util/bytes.hpp"
 #include "util/glob.hpp"
 #include "util/json.hpp"
@@ -11,6 +12,8 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <functional>
+#include <numeric>
 #include <unordered_set>
 
 namespace ml {
@@ -65,12 +68,48 @@ Result<void> find_sources(const SeedPackOptions& options, PackPlan& plan) {
             [](const CheckpointTensor& a, const CheckpointTensor& b) { return a.entry < b.entry; });
   for (CheckpointTensor& tensor : tensors) {
     if (!tensor.orphan) {
-      plan.sources.push_back(std::move(tensor));
+      plan.sources.push_back({.tensor = std::move(tensor)});
       continue;
     }
     if (options.strict) return orphan_warning(tensor);
     plan.report.warnings.push_back(orphan_warning(tensor));
   }
+  return {};
+}
+
+// Latent attention stands where its layer's keys stood; keys and values go.
+Result<void> replace_by_latent(const LatentConversion& conversion, PackPlan& plan) {
+  constexpr std::string_view kKeys = "k_proj.weight";
+  const SafetensorsDtype* bf16 = find_safetensors_dtype("BF16");
+  std::vector<PackSource> kept;
+  std::size_t n_found = 0;
+  for (PackSource& source : plan.sources) {
+    const std::string& name = source.tensor.name;
+    if (std::find(conversion.dropped.begin(), conversion.dropped.end(), name) == conversion.dropped.end()) {
+      kept.push_back(std::move(source));
+      continue;
+    }
+    ++n_found;
+    if (!name.ends_with(kKeys)) continue;
+    const std::string prefix = name.substr(0, name.size() - kKeys.size()) + "mla.";
+    for (const LatentTensor& tensor : conversion.tensors) {
+      if (!tensor.name.starts_with(prefix)) continue;
+      plan.made.push_back({.name = tensor.name, .dtype = bf16, .shape = tensor.shape, .data = tensor.bf16});
+      plan.made_entries.push_back({&plan.made.back(), source.tensor.entry->path});
+      const std::uint64_t rows = std::accumulate(tensor.shape.begin(), tensor.shape.end() - 1,
+                                                 std::uint64_t{1}, std::multiplies<>());
+      const TensorView view{
+          .encoding = Encoding::bf16, .rows = rows, .cols = tensor.shape.back(), .data = tensor.bf16};
+      kept.push_back({.tensor = {.name = tensor.name,
+                                 .shape = tensor.shape,
+                                 .dtype = bf16->name,
+                                 .view = view,
+                                 .entry = &plan.made_entries.back()}});
+    }
+  }
+  if (n_found != conversion.dropped.size() || plan.made.size() != conversion.tensors.size())
+    return Error{.status = Status::arg, .message = "the conversion is of another model"};
+  plan.sources = std::move(kept);
   return {};
 }
 
@@ -158,6 +197,10 @@ Result<std::string> make_config(const std::string& path, const SeedPackOptions& 
     return Error{.status = Status::format, .message = "is no JSON object", .path = path};
   nlohmann::ordered_json config = nlohmann::ordered_json::parse(text);
   for (const char* key : {"auto_map", "quantization", "model_file"}) config.erase(key);
+  if (options.latent != nullptr) {
+    config["mla_ranks"] = options.latent->ranks;
+    config["mla_rope_dim"] = 128;
+  }
   if (std::any_of(tensors.begin(), tensors.end(), is_affine)) {
     nlohmann::ordered_json quantization{{"group_size", 64}, {"bits", 8}, {"mode", "affine"}};
     for (const LayoutTensor& tensor : tensors) {
@@ -262,16 +305,24 @@ Result<PackPlan> make_pack_plan(const std::string& input, const std::string& out
   PackPlan plan;
   ML_CHECK(open_input(input, plan));
   ML_CHECK(find_sources(options, plan));
+  if (plan.folder) ML_CHECK(stack_experts(input, plan.sources));
+  if (options.latent != nullptr) {
+    if (!plan.folder)
+      return Error{.status = Status::arg, .message = "only a folder has a model to convert", .path = input};
+    ML_CHECK(replace_by_latent(*options.latent, plan));
+  }
   Chooser chooser(options);
-  for (const CheckpointTensor& source : plan.sources) {
+  for (const PackSource& pack_source : plan.sources) {
+    const CheckpointTensor& source = pack_source.tensor;
     PackedTensor row{.source_encoding = std::string(source.dtype), .shape = source.shape};
     LayoutTensor tensor = chooser.choose(source, row);
     row.name = tensor.name;
     row.encoding = tensor.dtype == "BF16" ? "bf16"
                    : tensor.dtype.empty() ? std::string(encoding_info(tensor.encoding).name)
                                           : tensor.dtype;
-    row.copied =
-        tensor.dtype.empty() ? source.view->encoding == tensor.encoding : tensor.dtype == source.dtype;
+    row.copied = tensor.dtype.empty()
+                     ? source.view->encoding == tensor.encoding && pack_source.experts.empty()
+                     : tensor.dtype == source.dtype;
     if (source.view) row.n_weights = source.view->n_weights();
     plan.report.n_weights += row.n_weights;
     plan.tensors.push_back(std::move(tensor));

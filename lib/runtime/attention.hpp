@@ -1,11 +1,13 @@
 #pragma once
 
+#include "runtime/rope_angles.hpp"
 #include "runtime/sequence.hpp"
+#include "runtime/value_mixture.hpp"
 #include "runtime/workspace.hpp"
 
 namespace ml {
 
-/// The attention layers of a model: projections, biases, norms of queries and keys, RoPE, the attention
+/// The layers of ordinary attention: projections, biases, norms of queries and keys, RoPE, the attention
 /// itself.
 class Attention {
  public:
@@ -13,10 +15,8 @@ class Attention {
   /// @error nomem
   static Result<Attention> create(const Model& model, const SessionOptions& options);
 
-  /// cos and sin of the batch's positions; once before its layers.
-  void prepare(Workspace& workspace, const Batch& batch);
   /// workspace.delta() = attention of workspace.input. The layer must be an attention layer.
-  void run(Workspace& workspace, std::uint32_t layer, const Batch& batch);
+  void run(Workspace& workspace, const RopeAngles& angles, std::uint32_t layer, const Batch& batch);
 
   std::uint64_t scratch_bytes() const;
 
@@ -29,26 +29,19 @@ class Attention {
     const TensorView* wg = nullptr;
     std::vector<float> bq, bk, bv, q_norm, k_norm;
   };
-  /// The angles of the batch for one set of frequencies.
-  struct Angles {
-    std::vector<double> frequencies;
-    RopeDesc rope;
-    AlignedBuffer<float> values;  // [batch][2][pairs]: cosines, sines
-  };
 
-  void project(Workspace& workspace, const Layer& layer, std::uint64_t n_tokens);
-  void place_token(Workspace& workspace, std::uint32_t layer, const Batch& batch, std::uint64_t token);
-  void attend(Workspace& workspace, std::uint32_t layer, const Batch& batch);
+  void project(Workspace& workspace, std::uint32_t layer, const Batch& batch);
+  void place_token(Workspace& workspace, const RopeAngles& angles, std::uint32_t layer, const Batch& batch,
+                   std::uint64_t token);
   std::uint64_t row_floats() const { return desc_->q_dim() + 2ull * desc_->kv_dim(); }
 
   const ModelDesc* desc_ = nullptr;
-  KvType kv_ = KvType::f16;
   std::vector<Layer> layers_;     // one for each layer of the model; empty for other kinds
-  std::vector<Angles> angles_;    // of rope.theta, then of rope.local_theta where a layer wants it
   AlignedBuffer<float> qkv_;      // [batch][q_dim + 2 kv_dim]
   AlignedBuffer<float> queries_;  // [batch][n_heads][padded head_dim], rotated
   AlignedBuffer<float> gates_;    // [batch][q_dim]
   Operand attended_;              // [batch][q_dim]
+  ValueMixture value_mixture_;    // of sparse layers
 };
 
 }  // namespace ml

@@ -19,6 +19,12 @@ Result<SessionOptions> resolve_options(const ModelDesc& desc, SessionOptions opt
                  .message = fmt::format("context of {} positions, but the model allows {}", options.ctx,
                                         desc.max_seq)};
   }
+  if (!options.kv) options.kv = default_kv(desc, options.activations);
+  if (!desc.has_latent() && (*options.kv == KvType::fp8 || *options.kv == KvType::fp4)) {
+    return Error{.status = Status::arg,
+                 .message = fmt::format("KV cache in {}, but the model has no latent attention",
+                                        kv_type_name(*options.kv))};
+  }
   if (options.ctx == 0) options.ctx = std::min(desc.max_seq, kDefaultCtx);
   const std::uint64_t all_positions = std::uint64_t(options.ctx) * n_sequences;
   options.batch =
@@ -27,6 +33,18 @@ Result<SessionOptions> resolve_options(const ModelDesc& desc, SessionOptions opt
 }
 
 }  // namespace
+
+KvType default_kv(const ModelDesc& desc, Activations activations) {
+  if (desc.latent.kv) return *desc.latent.kv;
+  if (activations == Activations::f32) return KvType::f32;
+  return desc.has_latent() ? KvType::bf16 : KvType::f16;
+}
+
+std::uint64_t kv_bytes_a_token(const ModelDesc& desc, KvType kv) {
+  std::uint64_t sum = 0;
+  for (const LayerDesc& layer : desc.layers) sum += kv_position_bytes(desc, layer, kv);
+  return sum;
+}
 
 Result<std::unique_ptr<Engine>> Engine::create(const Model& model, const SessionOptions& options,
                                                std::uint32_t n_sequences) {
@@ -54,9 +72,12 @@ Result<void> Engine::prepare() {
   }
   final_norm_ = decode_tensor(model_, Role::final_norm, kNoLayer);
   classifier_ = matrix_of(model_, desc.shared_classifier ? Role::tok_emb : Role::wcls, kNoLayer);
+  ML_TRY(angles_, RopeAngles::create(desc, options_.batch));
   ML_TRY(attention_, Attention::create(model_, options_));
+  ML_TRY(latent_attention_, LatentAttention::create(model_, options_));
   ML_TRY(gated_delta_, GatedDelta::create(model_, options_));
   ML_TRY(feed_forward_, FeedForward::create(model_, options_));
+  ML_TRY(expert_mixture_, ExpertMixture::create(model_, options_));
   ML_TRY(logits_, AlignedBuffer<float>::allocate(std::uint64_t(kLogitsRows) * desc.vocab));
   return {};
 }
@@ -92,18 +113,23 @@ void Engine::embed(const Batch& batch) {
 void Engine::forward(const Batch& batch) {
   const std::uint64_t n_tokens = batch.n_tokens();
   embed(batch);
-  attention_.prepare(*workspace_, batch);
+  angles_.prepare(*workspace_, batch);
   for (std::uint32_t i = 0; i < desc().n_layers(); ++i) {
     workspace_->normalize(norms_[i].attn, n_tokens);
     workspace_->observe(i, ImatrixInput::qkv, workspace_->input, n_tokens);
     switch (desc().layers[i].kind) {
-      case LayerKind::attention: attention_.run(*workspace_, i, batch); break;
+      case LayerKind::attention: attention_.run(*workspace_, angles_, i, batch); break;
+      case LayerKind::latent_attention: latent_attention_.run(*workspace_, angles_, i, batch); break;
       case LayerKind::gated_delta: gated_delta_.run(*workspace_, i, batch); break;
     }
     workspace_->add_delta(norms_[i].post_attn, n_tokens);
     workspace_->normalize(norms_[i].ffn, n_tokens);
     workspace_->observe(i, ImatrixInput::gate_up, workspace_->input, n_tokens);
-    feed_forward_.run(*workspace_, i, n_tokens);
+    if (desc().layers[i].sparse) {
+      expert_mixture_.run(*workspace_, i, batch);
+    } else {
+      feed_forward_.run(*workspace_, i, n_tokens);
+    }
     workspace_->add_delta(norms_[i].post_ffn, n_tokens);
   }
   if (workspace_->sums != nullptr) workspace_->sums->part.tokens += n_tokens;
@@ -127,8 +153,9 @@ std::span<const float> Engine::classify(std::span<const std::uint64_t> rows) {
 }
 
 std::uint64_t Engine::scratch_bytes() const {
-  return workspace_->n_bytes() + attention_.scratch_bytes() + gated_delta_.scratch_bytes() +
-         feed_forward_.scratch_bytes() + logits_.n_bytes();
+  return workspace_->n_bytes() + angles_.n_bytes() + attention_.scratch_bytes() +
+         latent_attention_.scratch_bytes() + gated_delta_.scratch_bytes() + feed_forward_.scratch_bytes() +
+         expert_mixture_.scratch_bytes() + logits_.n_bytes();
 }
 
 }  // namespace ml

@@ -3,8 +3,11 @@
 #include <ml/session.hpp>
 
 #include "runtime/attention.hpp"
+#include "runtime/expert_mixture.hpp"
 #include "runtime/feed_forward.hpp"
 #include "runtime/gated_delta.hpp"
+#include "runtime/latent_attention.hpp"
+#include "runtime/rope_angles.hpp"
 #include "runtime/sequence.hpp"
 #include "runtime/workspace.hpp"
 
@@ -29,6 +32,8 @@ class Engine {
   const Model& model() const { return model_; }
   /// With ctx and batch resolved.
   const SessionOptions& options() const { return options_; }
+
+  void watch_inputs(InputWatcher watcher) { workspace_->watcher = std::move(watcher); }
 
   /// @error arg, limit  the tokens cannot follow the sequence
   Result<void> check_tokens(const Sequence& sequence, std::span<const std::uint32_t> tokens) const;
@@ -55,9 +60,12 @@ class Engine {
   std::vector<LayerNorms> norms_;
   std::vector<float> final_norm_;
   const TensorView* classifier_ = nullptr;
+  RopeAngles angles_;
   Attention attention_;
+  LatentAttention latent_attention_;
   GatedDelta gated_delta_;
   FeedForward feed_forward_;
+  ExpertMixture expert_mixture_;
   AlignedBuffer<float> logits_;  // [kLogitsRows][vocab]
 };
 

@@ -1,6 +1,5 @@
 #include "runtime/operand.hpp"
 
-#include "runtime/expand.hpp"
 #include "util/try.hpp"
 
 #include <algorithm>
@@ -12,20 +11,24 @@ namespace {
 // Multiplications that a thread does in the time it takes to wake another one.
 constexpr std::uint64_t kWorthAThread = 1u << 16;
 
+bool takes_q8(const TensorView& view, Activations activations) {
+  return activations == Activations::q8 && encoding_info(view.encoding).takes_q8();
+}
+
+}  // namespace
+
 kernels::WeightMatrix weight_matrix(const TensorView& view) {
   return {.data = reinterpret_cast<const unsigned char*>(view.data.data()),
           .scales = reinterpret_cast<const unsigned char*>(view.scales.data()),
           .cols = view.cols,
           .row_bytes = view.row_bytes(),
           .row_scale_bytes = view.row_scale_bytes(),
-          .f16_scales = view.scale_type == ScaleType::f16};
+          .f16_scales = view.scale_type == ScaleType::f16,
+          .biases = reinterpret_cast<const unsigned char*>(view.biases.data()),
+          .seeds = reinterpret_cast<const unsigned char*>(view.seeds.data()),
+          .slice_rows = view.slice_rows,
+          .group_blocks = encoding_info(view.encoding).block_weights / kBlock};
 }
-
-bool takes_q8(const TensorView& view, Activations activations) {
-  return activations == Activations::q8 && encoding_info(view.encoding).quantized;
-}
-
-}  // namespace
 
 Result<Operand> Operand::create(std::uint64_t max_tokens, std::uint64_t cols) {
   Operand operand;
@@ -77,55 +80,50 @@ Result<ThreadScratch> ThreadScratch::create(unsigned n_threads, std::uint64_t n_
 
 void multiply(ThreadPool& pool, const kernels::Table& table, Activations activations, ThreadScratch& scratch,
               Operand& x, std::uint64_t n_tokens, std::span<const Product> products) {
+  const auto quantize = [&](Operand& operand) {
+    if (n_tokens * operand.cols() < kWorthAThread)
+      return operand.quantize(table, n_tokens, 0, n_tokens, scratch.of_thread(0));
+    pool.run_threads(n_tokens, 8, [&](unsigned thread, std::uint64_t begin, std::uint64_t end) {
+      operand.quantize(table, n_tokens, begin, end, scratch.of_thread(thread));
+    });
+  };
   std::uint64_t n_rows = 0;
+  std::uint64_t n_weights = 0;
   bool any_q8 = false;
   for (const Product& product : products) {
     n_rows += product.weights->rows;
-    any_q8 = any_q8 || takes_q8(*product.weights, activations);
-  }
-  if (any_q8) {
-    if (n_tokens * x.cols() < kWorthAThread) {
-      x.quantize(table, n_tokens, 0, n_tokens, scratch.of_thread(0));
+    n_weights += product.weights->n_weights();
+    if (!takes_q8(*product.weights, activations)) continue;
+    if (product.x != nullptr) {
+      quantize(*product.x);
     } else {
-      pool.run_threads(n_tokens, 8, [&](unsigned thread, std::uint64_t begin, std::uint64_t end) {
-        x.quantize(table, n_tokens, begin, end, scratch.of_thread(thread));
-      });
+      any_q8 = true;
     }
   }
+  if (any_q8) quantize(x);
 
-  const auto multiply_matrix = [&](const kernels::WeightMatrix& matrix, Encoding encoding, bool q8,
-                                   std::uint64_t row_begin, std::uint64_t row_end, float* out,
-                                   std::uint64_t out_stride, unsigned char* panel) {
-    const auto index = static_cast<std::size_t>(encoding);
-    if (q8) {
-      table.matmul_q8[index](matrix, x.quantized(), n_tokens, row_begin, row_end, out, out_stride, panel);
-    } else {
-      table.matmul_f32[index](matrix, x.row(0), x.stride(), n_tokens, row_begin, row_end, out, out_stride);
-    }
-  };
   const auto multiply_rows = [&](unsigned thread, std::uint64_t begin, std::uint64_t end) {
     std::uint64_t base = 0;
     for (const Product& product : products) {
       const TensorView& view = *product.weights;
       const std::uint64_t from = std::max(begin, base);
       const std::uint64_t to = std::min(end, base + view.rows);
+      const Operand& operand = product.x != nullptr ? *product.x : x;
       if (from < to) {
-        if (const Encoding kernel = kernel_encoding(view.encoding); kernel != view.encoding) {
-          for_expanded_rows(view, from - base, to - base,
-                            [&](const kernels::WeightMatrix& rows, std::uint64_t n, std::uint64_t first) {
-                              multiply_matrix(rows, kernel, takes_q8(view, activations), 0, n,
-                                              product.out + first, product.out_stride,
-                                              scratch.of_thread(thread));
-                            });
+        const auto kernel = static_cast<std::size_t>(view.encoding);
+        const kernels::WeightMatrix matrix = weight_matrix(view);
+        if (takes_q8(view, activations)) {
+          table.matmul_q8[kernel](matrix, operand.quantized(), n_tokens, from - base, to - base, product.out,
+                                  product.out_stride, scratch.of_thread(thread));
         } else {
-          multiply_matrix(weight_matrix(view), view.encoding, takes_q8(view, activations), from - base,
-                          to - base, product.out, product.out_stride, scratch.of_thread(thread));
+          table.matmul_f32[kernel](matrix, operand.row(0), operand.stride(), n_tokens, from - base, to - base,
+                                   product.out, product.out_stride, scratch.of_thread(thread));
         }
       }
       base += view.rows;
     }
   };
-  if (n_rows * x.cols() * n_tokens < kWorthAThread) return multiply_rows(0, 0, n_rows);
+  if (n_weights * n_tokens < kWorthAThread) return multiply_rows(0, 0, n_rows);
   constexpr std::uint64_t kRows = kernels::kMaxPanelRows;
   const std::uint64_t pieces = pool.n_threads() == 1 ? 1 : pool.n_threads() * 8;
   const std::uint64_t grain = std::max(kRows, n_rows / pieces / kRows * kRows);

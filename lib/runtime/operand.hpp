@@ -58,11 +58,16 @@ class ThreadScratch {
   AlignedBuffer<unsigned char> bytes_;
 };
 
+/// A matrix as kernels take it.
+kernels::WeightMatrix weight_matrix(const TensorView& view);
+
 /// One product: out[token * out_stride + row] for each row of the matrix.
 struct Product {
   const TensorView* weights;
   float* out;
   std::uint64_t out_stride;
+  Operand* x =
+      nullptr;  ///< its own activations, in place of those that the products share; in one product only
 };
 
 /// Multiplies matrices with the same activations, tokens [0, n_tokens), in one parallel pass over all rows.

@@ -28,8 +28,10 @@ Result<Sequence> Sequence::create(const ModelDesc& desc, const SessionOptions& o
   for (std::uint32_t i = 0; i < desc.n_layers(); ++i) {
     Layer& layer = sequence.layers_[i];
     switch (desc.layers[i].kind) {
-      case LayerKind::attention: {
-        ML_TRY(layer.cache, KvCache::create(desc, cache_capacity(desc, desc.layers[i], options), options.kv));
+      case LayerKind::attention:
+      case LayerKind::latent_attention: {
+        ML_TRY(layer.cache, KvCache::create(desc, desc.layers[i],
+                                            cache_capacity(desc, desc.layers[i], options), *options.kv));
         break;
       }
       case LayerKind::gated_delta: {

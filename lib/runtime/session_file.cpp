@@ -36,6 +36,12 @@ std::uint64_t model_fingerprint(const Model& model) {
   for (const LayerDesc& layer : desc.layers) {
     text += fmt::format("{}{}{}{} ", static_cast<int>(layer.kind), int(layer.windowed), int(layer.local_rope),
                         int(layer.no_rope));
+    if (layer.rank != 0) text += fmt::format("{} ", layer.rank);
+    if (layer.sparse) text += "sparse ";
+  }
+  if (desc.mixture.n_experts != 0) {
+    text += fmt::format("{} {} {} {} ", desc.mixture.n_chosen, desc.mixture.n_chosen_values,
+                        desc.mixture.factor, desc.norm_groups);
   }
   for (const Tensor& tensor : model.tensors()) {
     text += fmt::format("{} {} {} ", tensor_name(tensor.role, tensor.layer),

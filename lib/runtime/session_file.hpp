@@ -5,11 +5,11 @@
 //   0   char[4]  magic MLS1
 //   4   u32      version, 1
 //   8   u64      fingerprint of the model (XXH3-64 of its description and of the ends of its tensors)
-//   16  u32      KV type (0 f32, 1 f16, 2 q8), u32 activations (0 q8, 1 f32)
+//   16  u32      KV type (0 f32, 1 f16, 2 q8, 3 bf16, 4 fp8, 5 fp4), u32 activations (0 q8, 1 f32)
 //   24  u32      positions evaluated, u32 tokens in all (the pending ones included)
 //   32  u32[]    tokens
-//       for each layer: attention: for each position that later ones can see, its keys, then its values;
-//       linear attention: the states and the last inputs, float32
+//       for each layer: attention: for each position that later ones can see, its keys, then its values, or
+//       its latent row; linear attention: the states and the last inputs, float32
 //   end u64      XXH3-64 of all before it
 
 #include <ml/model.hpp>

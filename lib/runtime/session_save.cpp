@@ -57,6 +57,7 @@ std::uint64_t layer_bytes(const ModelDesc& desc, Sequence& sequence, std::uint32
                           std::uint32_t position) {
   switch (desc.layers[layer].kind) {
     case LayerKind::attention:
+    case LayerKind::latent_attention:
       return (position - first_visible(desc, layer, position)) * sequence.cache(layer).position_bytes();
     case LayerKind::gated_delta: return sequence.state(layer).size_bytes();
   }
@@ -95,7 +96,7 @@ Result<void> Session::save(OutputFile& out, std::span<const std::uint32_t> pendi
   const Header header{.magic = {kSessionMagic[0], kSessionMagic[1], kSessionMagic[2], kSessionMagic[3]},
                       .version = kSessionVersion,
                       .fingerprint = model_fingerprint(engine.model()),
-                      .kv = static_cast<std::uint32_t>(engine.options().kv),
+                      .kv = static_cast<std::uint32_t>(*engine.options().kv),
                       .activations = static_cast<std::uint32_t>(engine.options().activations),
                       .position = position,
                       .n_tokens = position + static_cast<std::uint32_t>(pending.size())};
@@ -134,7 +135,7 @@ Result<std::vector<std::uint32_t>> Session::restore(std::span<const std::byte> b
                  .message = fmt::format("the session was saved with another {}", what)};
   };
   if (header.fingerprint != model_fingerprint(engine.model())) return mismatch("model");
-  if (header.kv != static_cast<std::uint32_t>(engine.options().kv))
+  if (header.kv != static_cast<std::uint32_t>(*engine.options().kv))
     return mismatch("type of KV cache (--kv)");
   if (header.activations != static_cast<std::uint32_t>(engine.options().activations)) {
     return mismatch("kind of activations (--acts)");

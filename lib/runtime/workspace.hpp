@@ -16,6 +16,11 @@
 
 namespace ml {
 
+/// Is shown what each layer of ordinary attention reads, and the values that it makes of it (kv_dim floats a
+/// token, `stride` apart): of tokens [0, n_tokens), which come in order.
+using InputWatcher = std::function<void(std::uint32_t layer, const Operand& x, const float* values,
+                                        std::uint64_t stride, std::uint64_t n_tokens)>;
+
 /// What all layers of a session share: kernels, threads, and the residual stream of the batch under way.
 class Workspace {
  public:
@@ -32,6 +37,10 @@ class Workspace {
   void normalize(std::span<const float> weight, std::uint64_t n_tokens);
   /// The same for some rows of hidden, which become rows 0, 1, ... of input.
   void normalize_rows(std::span<const float> weight, std::span<const std::uint64_t> rows);
+  /// The kernel that multiplies the output of attention with its gate.
+  auto gate_kernel(GateFunction function) const {
+    return function == GateFunction::softplus ? table.softplus_mul : table.sigmoid_mul;
+  }
   void multiply(Operand& x, std::uint64_t n_tokens, std::span<const Product> products) {
     ml::multiply(pool, table, activations, scratch, x, n_tokens, products);
   }
@@ -46,6 +55,8 @@ class Workspace {
   float* delta() { return delta_.data(); }
   ThreadScratch scratch;
   ImatrixCollector::Impl* sums = nullptr;  ///< null: nobody collects
+  InputWatcher watcher;                    ///< empty: nobody looks
+  RouteSink routes;                        ///< empty: nobody asks
   Operand input;                           ///< [batch][dim]: the normalized stream, what a layer multiplies
 
   std::uint64_t n_bytes() const {
@@ -55,7 +66,11 @@ class Workspace {
  private:
   Workspace(const ModelDesc& desc, const SessionOptions& options);
 
+  /// out = rms_norm(x), the model's groups each by itself.
+  void norm_row(const float* x, std::span<const float> weight, float* out) const;
+
   std::uint64_t dim_;
+  std::uint64_t norm_groups_;
   float norm_eps_;
   AlignedBuffer<float> hidden_;  // [batch][dim]
   AlignedBuffer<float> delta_;   // [batch][dim]: what a half layer adds
@@ -63,6 +78,13 @@ class Workspace {
 
 /// A tensor of a model, decoded to floats; empty where the model has none.
 std::vector<float> decode_tensor(const Model& model, Role role, std::uint32_t layer);
+
+/// to += factor * from
+inline void add_scaled(float* to, const float* from, float factor, std::uint64_t n) {
+  for (std::uint64_t i = 0; i < n; ++i) to[i] += factor * from[i];
+}
+
+bool has_sparse_layer(const ModelDesc& desc);
 
 /// The view of a matrix that the model has.
 const TensorView* matrix_of(const Model& model, Role role, std::uint32_t layer);

@@ -21,9 +21,10 @@ class NameList {
   std::size_t size() const { return n_; }
 
   /// @return "7 tensors (a, b, c, d, e and 2 more)"
-  std::string text(std::string_view noun) const {
+  std::string text(std::string_view noun) const { return text(noun, fmt::format("{}s", noun)); }
+  std::string text(std::string_view one, std::string_view several) const {
     const std::string more = n_ > kShown ? fmt::format(" and {} more", n_ - kShown) : "";
-    return fmt::format("{} {}{} ({}{})", n_, noun, n_ == 1 ? "" : "s", fmt::join(shown_, ", "), more);
+    return fmt::format("{} {} ({}{})", n_, n_ == 1 ? one : several, fmt::join(shown_, ", "), more);
   }
 
  private:

@@ -49,6 +49,15 @@ Result<std::vector<std::string>> replaceable_files(const std::string& path,
   return names;
 }
 
+// Until then a signal removes what has these names.
+struct DropAtEnd {
+  std::vector<std::pair<std::string, int>> files;
+
+  ~DropAtEnd() {
+    for (const auto& [file, slot] : files) temporaries::drop(slot);
+  }
+};
+
 }  // namespace
 
 Error OutputFolder::failure(std::string what, const std::string& name) const {
@@ -107,14 +116,20 @@ Result<OutputFolder> OutputFolder::create(const std::string& path, Kind kind, bo
 
 Result<void> OutputFolder::begin_file(const std::string& name, std::uint64_t n_bytes) {
   ML_CHECK(finish_file());
-  const int slot = temporaries::add(folder_fd_, name);
+  // By the temporary folder's name: when that has become the target's, a signal finds nothing to remove
+  // there.
+  const int slot = temporaries::add(parent_fd_, temporary_ + "/" + name);
   if (slot < 0)
     return Error{
         .status = Status::limit, .message = "too many files are being written at once", .path = path_};
   files_.emplace_back(name, slot);
-  file_fd_ = ::openat(folder_fd_, name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+  do file_fd_ = ::openat(folder_fd_, name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+  while (file_fd_ < 0 && errno == EINTR);
   if (file_fd_ < 0) return failure("cannot create", name);
-  if (::ftruncate(file_fd_, static_cast<off_t>(n_bytes)) != 0) return failure("cannot write", name);
+  int status;
+  do status = ::ftruncate(file_fd_, static_cast<off_t>(n_bytes));
+  while (status != 0 && errno == EINTR);
+  if (status != 0) return failure("cannot write", name);
   return {};
 }
 
@@ -136,7 +151,7 @@ Result<void> OutputFolder::write_file(const std::string& name, std::span<const s
 
 Result<void> OutputFolder::finish_file() {
   if (file_fd_ < 0) return {};
-  const bool flushed = ::fsync(file_fd_) == 0 || errno == EINVAL || errno == ENOTSUP;
+  const bool flushed = sync_to_disk(file_fd_) == 0 || errno == EINVAL || errno == ENOTSUP;
   if (!flushed) return failure("cannot flush to disk", files_.back().first);
   if (::close(std::exchange(file_fd_, -1)) != 0 && errno != EINTR)
     return failure("cannot write", files_.back().first);
@@ -153,20 +168,22 @@ Result<void> OutputFolder::commit() {
     temporaries::drop(files_[0].second);
     files_.clear();
     remove_all();
-    ::fsync(parent_fd_);
+    sync_to_disk(parent_fd_);
     return {};
   }
-  ::fsync(folder_fd_);
+  if (sync_to_disk(folder_fd_) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EBADF)
+    return failure("cannot flush to disk");
   int status = ::renameat2(parent_fd_, temporary_.c_str(), parent_fd_, name, RENAME_NOREPLACE);
   const bool replaces = status != 0 && errno == EEXIST && force_;
   std::vector<std::string> old;
   if (replaces) {
     ML_TRY(old, replaceable_files(path_, owned_));
+    for (const std::string& file : old)
+      files_.emplace_back(file, temporaries::add(parent_fd_, temporary_ + "/" + file));
     status = ::renameat2(parent_fd_, temporary_.c_str(), parent_fd_, name, RENAME_EXCHANGE);
   }
   if (status != 0) return failure("cannot rename");
-  for (const auto& [file, slot] : files_) temporaries::drop(slot);
-  files_.clear();
+  const DropAtEnd registered{std::exchange(files_, {})};
   if (replaces) {  // what was there has the temporary name now
     const int fd = ::openat(parent_fd_, temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return failure("replaced, but cannot open what was there, " + temporary_);
@@ -174,11 +191,9 @@ Result<void> OutputFolder::commit() {
     ::close(fd);
     if (::unlinkat(parent_fd_, temporary_.c_str(), AT_REMOVEDIR) != 0)
       return failure("replaced, but cannot remove what was there, " + temporary_);
-    temporaries::drop(std::exchange(folder_slot_, -1));
-  } else {
-    temporaries::drop(std::exchange(folder_slot_, -1));
   }
-  ::fsync(parent_fd_);
+  temporaries::drop(std::exchange(folder_slot_, -1));
+  sync_to_disk(parent_fd_);
   return {};
 }
 

@@ -23,7 +23,7 @@ enum class State : int { free, filling, active };
 struct Slot {
   std::atomic<State> state{State::free};
   int folder_fd = -1;
-  std::array<char, NAME_MAX + 1> name{};
+  std::array<char, 2 * (NAME_MAX + 1)> name{};  // a file of a folder of its own has two parts
 };
 static_assert(std::atomic<State>::is_always_lock_free);
 
@@ -32,7 +32,7 @@ std::array<Slot, kMax> slots;
 }  // namespace
 
 int add(int folder_fd, const std::string& name) {
-  if (name.size() > NAME_MAX) return -1;
+  if (name.size() >= Slot().name.size()) return -1;
   for (int i = 0; i < kMax; ++i) {
     Slot& slot = slots[static_cast<std::size_t>(i)];
     State expected = State::free;
@@ -46,6 +46,7 @@ int add(int folder_fd, const std::string& name) {
 }
 
 void drop(int slot) {
+  if (slot < 0) return;
   slots[static_cast<std::size_t>(slot)].state.store(State::free, std::memory_order_release);
 }
 

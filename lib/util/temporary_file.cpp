@@ -43,13 +43,6 @@ std::string random_name(const std::string& name) {
 
 std::string proc_path(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
 
-int sync_fd(int fd) {
-  int status;
-  do status = ::fsync(fd);
-  while (status != 0 && errno == EINTR);
-  return status;
-}
-
 // A file keeps the permissions of the one that it replaces.
 void copy_mode(int folder_fd, const std::string& name, int fd) {
   struct stat old;
@@ -59,6 +52,13 @@ void copy_mode(int folder_fd, const std::string& name, int fd) {
 }
 
 }  // namespace
+
+int sync_to_disk(int fd) {
+  int status;
+  do status = ::fsync(fd);
+  while (status != 0 && errno == EINTR);
+  return status;
+}
 
 Result<TemporaryFile> TemporaryFile::create(const std::string& folder, const std::string& name,
                                             Method method) {
@@ -98,14 +98,14 @@ std::optional<Error> TemporaryFile::open_named() {
 
 Result<void> TemporaryFile::publish(bool replace) {
   if (replace) copy_mode(folder_fd_, name_, fd_);
-  if (sync_fd(fd_) != 0) return io_error("cannot flush to disk");
+  if (sync_to_disk(fd_) != 0) return io_error("cannot flush to disk");
   if (anonymous()) {
     ML_CHECK(link_anonymous(replace));
   } else {
     ML_CHECK(rename_named(replace));
   }
   // Some file systems cannot flush a folder; that is no failure of ours.
-  if (sync_fd(folder_fd_) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EBADF) {
+  if (sync_to_disk(folder_fd_) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EBADF) {
     return io_error("cannot flush its folder to disk");
   }
   if (::close(std::exchange(fd_, -1)) != 0 && errno != EINTR) return io_error("cannot close");

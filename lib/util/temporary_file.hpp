@@ -49,14 +49,19 @@ class TemporaryFile {
   std::string temporary_name_;
 };
 
+/// Flushes a file or folder to disk, through interruptions. @return 0, or -1 and errno
+int sync_to_disk(int fd);
+
 /// Names a signal handler must remove.
 namespace temporaries {
 
 /// Names that can be registered at a time.
 inline constexpr int kMax = 512;
 
-/// @return a slot, or -1 when all are taken
+/// @param name  below the folder, as it is named until it is complete
+/// @return      a slot, or -1 when all are taken
 int add(int folder_fd, const std::string& name);
+/// @param slot  -1 is none
 void drop(int slot);
 
 }  // namespace temporaries

@@ -69,15 +69,20 @@ void ThreadPool::run(std::uint64_t n, std::uint64_t grain,
 
 void ThreadPool::run_threads(std::uint64_t n, std::uint64_t grain,
                              const std::function<void(unsigned, std::uint64_t, std::uint64_t)>& job) {
-  if (workers_.empty() || n <= grain || resting()) {
-    for (std::uint64_t begin = 0; begin < n; begin += grain) job(0, begin, std::min(n, begin + grain));
-    return;
+  std::uint64_t first = 0;
+  const auto alone = [&] { return workers_.empty() || n - first <= grain || resting(); };
+  while (first < n && alone()) {
+    const std::uint64_t end = first + std::min(grain, n - first);
+    job(0, first, end);
+    first = end;
   }
-  grain = std::max(grain, n / kMaxPieces + 1);
+  if (first == n) return;
+  grain = std::max(grain, (n - first) / kMaxPieces + 1);
   job_ = &job;
+  first_ = first;
   n_ = n;
   grain_ = grain;
-  n_pieces_ = static_cast<std::uint32_t>((n + grain - 1) / grain);
+  n_pieces_ = static_cast<std::uint32_t>((n - first + grain - 1) / grain);
   done_.store(0, std::memory_order_relaxed);
   const std::uint32_t generation = generation_.load(std::memory_order_relaxed) + 1;
   open_.store(std::uint64_t(generation) << 32 | n_pieces_, std::memory_order_release);
@@ -112,7 +117,7 @@ void ThreadPool::take_pieces(unsigned thread) {
                                      std::memory_order_acquire))
       continue;
     const std::uint32_t n_pieces = n_pieces_;
-    const std::uint64_t begin = (n_pieces - (ticket & kMaxPieces)) * grain_;
+    const std::uint64_t begin = first_ + (n_pieces - (ticket & kMaxPieces)) * grain_;
     (*job_)(thread, begin, std::min(n_, begin + grain_));
     if (done_.fetch_add(1, std::memory_order_acq_rel) + 1 == n_pieces) done_.notify_one();
     ticket = open_.load(std::memory_order_acquire);

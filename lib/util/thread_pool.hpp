@@ -11,8 +11,8 @@ namespace ml {
 
 /// Threads that share the pieces of one job at a time. Which thread does which piece is not determined;
 /// results must not depend on it. A thread that the machine does not let run delays nothing: the others take
-/// its pieces. One that is interrupted in the middle of a piece does; then the caller works alone for a
-/// while, longer each time, so that beside busy programs many threads are no slower than one.
+/// its pieces. One that is interrupted in the middle of a piece does; then the caller works alone for some
+/// milliseconds, more each time, so that many threads lose less beside busy programs.
 class ThreadPool {
  public:
   /// @param n_threads  in all, the caller of run() included; at least 1
@@ -45,6 +45,7 @@ class ThreadPool {
   Clock::duration rest_;            // how long it will do so after the next interruption
   // The job; changed only while no piece is open, read only by who holds one.
   const std::function<void(unsigned, std::uint64_t, std::uint64_t)>* job_ = nullptr;
+  std::uint64_t first_ = 0;  // what is before it, the caller did alone
   std::uint64_t n_ = 0;
   std::uint64_t grain_ = 1;
   std::uint32_t n_pieces_ = 0;

@@ -71,6 +71,20 @@ def main():
             if out != f"libml {options.version}\n":
                 raise RuntimeError(f"the program prints {out!r}")
 
+        def cmake():
+            source = pathlib.Path(destdir) / "cmake"
+            source.mkdir()
+            (source / "CMakeLists.txt").write_text(
+                "cmake_minimum_required(VERSION 3.18)\nproject(stranger CXX)\n"
+                f"find_package(libml {options.version} REQUIRED)\n"
+                f"add_executable(program {options.program.resolve()})\ntarget_link_libraries(program ml::ml)\n",
+                encoding="utf-8")
+            run("cmake", "-S", source, "-B", source / "build", f"-Dlibml_DIR={libdir}/cmake/libml", env=environment)
+            run("cmake", "--build", source / "build", env=environment)
+            out = run(source / "build/program", source, env=environment)
+            if out != f"libml {options.version}\n":
+                raise RuntimeError(f"the program prints {out!r}")
+
         step("meson install", install)
         step("libml.so has its links and soname", link_names)
         if shutil.which("pkg-config") is None:
@@ -79,6 +93,10 @@ def main():
         else:
             step("pkg-config knows the version", pkg_config)
             step("a program builds through pkg-config and runs", program)
+        if shutil.which("cmake") is None:
+            tap.report("a program builds through CMake and runs", skip="cmake is not installed")
+        else:
+            step("a program builds through CMake and runs", cmake)
         for tool in options.tools.split():
             step(f"installed {tool} runs", lambda tool=tool: run(root / "bin" / tool, "--version", env=environment))
     return tap.finish()

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """What every way to quantize costs, model by model, as Markdown tables; ml-quality(7) tells of them.
 
-usage: quality.py --tools FOLDER --calibration TEXT [--llama FOLDER] TEXT MODEL...
+usage: quality.py --tools FOLDER --calibration TEXT [--llama FOLDER | --packed] TEXT MODEL...
 
 A MODEL is a checkpoint folder, TEXT what it is judged by. Importance is collected on the calibration text alone, and the classes
 of the mixed row are chosen there. Both texts have their stories between blank lines. --llama names llama.cpp's folder of
-programs; its quantizer reads the same weights, the FFN filled up with zeros where mlb-quant does so.
+programs; its quantizer reads the same weights, the FFN filled up with zeros where mlb-quant does so. --packed prints the
+table of the encodings that seed-pack writes instead, each with 8-bit and with float activations.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import sys
 import tempfile
 
 CLASSES = ["tok_emb", "wcls", "qk", "v", "o", "gate_up", "down"]  # mlb-quant --q8
+PACKED = ["bf16", "q8", "q4", "q4g32", "seed4p4", "seed4"]  # seed-pack --encoding
 CHOICE_BYTES = 60000  # of the calibration text, to choose the classes by
 GGUF_WRITER = pathlib.Path(__file__).parent.parent / "formats" / "make_gguf.py"
 
@@ -88,9 +90,6 @@ class Bench:
         self.n_weights = info["n_weights"]
         shared = info["model"]["shared_classifier"]
         self.class_names = [name for name in CLASSES if name != "wcls" or not shared]
-        part = work / "choice.txt"
-        part.write_bytes(options.calibration.read_bytes()[:CHOICE_BYTES].rpartition(b"\n\n")[0])
-        self.choice = Judge(self, part, "choice")
         self.judge = Judge(self, options.text, "judge")
         self.imatrix, self.without = work / "model.mli", None
         try:
@@ -133,13 +132,23 @@ class Bench:
                       f"{100 * result['top1_agreement']['mean']:.2f}"]
         print("| " + " | ".join(cells) + " |", flush=True)
 
+    def pack(self, encoding, weigh):
+        """A folder of that encoding; with weigh by importance."""
+        folder = self.work / "packed"
+        more = ["--imatrix", self.imatrix] if weigh else []
+        run([self.tool("seed-pack"), self.model, "-o", folder, "--encoding", encoding, "-f", "-q", "-t", self.threads, *more])
+        return folder
+
     def classes(self):
         """What Q8_0 for one class alone brings on the calibration text; the classes above the mean of all."""
+        part = self.work / "choice.txt"
+        part.write_bytes(self.calibration.read_bytes()[:CHOICE_BYTES].rpartition(b"\n\n")[0])
+        choice = Judge(self, part, "choice")
         way = ["--type", "q4_0", "--q4-rule", "best"] + (["imatrix"] if self.imatrix else [])
 
         def measure(*more):
             file = self.quant(*way, *more)
-            return self.choice.against(file)["kl"]["mean"], self.n_bytes(file)
+            return choice.against(file)["kl"]["mean"], self.n_bytes(file)
 
         kl, size = measure()
         rows = []
@@ -177,12 +186,26 @@ def peer_rows(bench, folder, floats):
     bench.row("llama.cpp + imatrix, token_embd Q8_0", quant("--imatrix", imatrix, "--token-embedding-type", "q8_0"))
 
 
+HEAD = "| encoding | kB | bits | perplexity | KL, 1/1000 | 99 % | top 1 |\n|---|---|---|---|---|---|---|"
+
+
+def packed_table(bench):
+    print(HEAD)
+    bench.row("checkpoint", bench.model)
+    for encoding in PACKED:
+        for weigh in [False, True] if encoding.startswith("seed") and bench.imatrix else [False]:
+            folder = bench.pack(encoding, weigh)
+            name = f"{encoding}{' + imatrix' if weigh else ''}"
+            bench.row(name, folder)
+            bench.row(f"{name}, float activations", folder, "--acts", "f32", "--kv", "f16")
+
+
 def table(bench, llama):
     q4 = ["--type", "q4_0", "--q4-rule"]
     half = ["--scales", "f16"]
     floats = ["--acts", "f32", "--kv", "f16"]
     mixed = bench.classes()
-    print("| encoding | kB | bits | perplexity | KL, 1/1000 | 99 % | top 1 |\n|---|---|---|---|---|---|---|")
+    print(HEAD)
     bench.row("checkpoint", bench.model)
     bench.row("Q8_0", bench.quant("--type", "q8_0"))
     bench.row("round", bench.quant(*q4, "round"))
@@ -207,9 +230,10 @@ def table(bench, llama):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tools", type=pathlib.Path, required=True, help="folder of ml-run, ml-eval, mlb-quant, mlb-info")
+    parser.add_argument("--tools", type=pathlib.Path, required=True, help="folder of ml-run, ml-eval, mlb-quant, mlb-info, seed-pack")
     parser.add_argument("--calibration", type=pathlib.Path, required=True)
     parser.add_argument("--llama", type=pathlib.Path)
+    parser.add_argument("--packed", action="store_true")
     parser.add_argument("--ctx", type=int, default=256)
     parser.add_argument("-t", "--threads", type=int, default=1)
     parser.add_argument("text", type=pathlib.Path)
@@ -220,7 +244,11 @@ def main():
             parser.error(f"{model} is no checkpoint folder")
         with tempfile.TemporaryDirectory() as work:
             print(f"## {model.name}", flush=True)
-            table(Bench(options, model, pathlib.Path(work)), options.llama)
+            bench = Bench(options, model, pathlib.Path(work))
+            if options.packed:
+                packed_table(bench)
+            else:
+                table(bench, options.llama)
             print()
 
 

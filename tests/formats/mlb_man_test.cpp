@@ -54,7 +54,7 @@ TEST_CASE("mlb(5) has a row for every field, rule and class", "[mlb]") {
     CAPTURE(row.name);
     CHECK(cells.find(fmt::format("\n{}\n{}\n", row.bit, row.name)) != std::string::npos);
   }
-  for (std::size_t i = 0; i < kRoles; ++i) {
+  for (std::size_t i = 0; i < kMlbRoles; ++i) {
     const std::string name(role_name(static_cast<Role>(i)));
     CAPTURE(name);
     CHECK(cells.find(name) != std::string::npos);

@@ -69,6 +69,7 @@ struct Fixture {
                         .values = all_values[type],
                         .capacity = kCapacity,
                         .head_dim = head_dim,
+                        .value_dim = head_dim,
                         .scale = 0.3f,
                         .softcap = softcap,
                         .scratch = scratch.data()});

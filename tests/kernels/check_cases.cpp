@@ -1,5 +1,11 @@
 #include "kernels/check_cases.hpp"
 
+#include "runtime/latent_codec.hpp"
+#include "util/bytes.hpp"
+#include "util/half.hpp"
+
+#include <ml/model.hpp>
+
 #include <fmt/format.h>
 
 #include <functional>
@@ -23,7 +29,7 @@ std::vector<std::byte> bytes_of(std::span<const float> values) {
 
 // A weight matrix times tokens, with Q8 or float activations.
 struct Product : CheckCase {
-  static constexpr std::uint64_t kRows = 99;  // no multiple of a panel
+  static constexpr std::uint64_t kRows = 112;  // no multiple of a panel
   Random random{1};
   TestMatrix weights;
   std::uint64_t n_tokens, cols, blocks, stride;
@@ -49,7 +55,7 @@ struct Product : CheckCase {
         tiles(kernels::tiles_bytes(tokens, width)) {
     name = fmt::format("matmul {} {}/{} {} x {}", q8 ? "q8" : "f32", encoding_info(encoding).name,
                        scale_type_name(scale_type), cols, n_tokens);
-    bytes = static_cast<double>(kRows * (weights.view.row_bytes() + weights.view.row_scale_bytes()));
+    bytes = static_cast<double>(weights.view.n_bytes());
     if (n_tokens > 1) ops = 2.0 * static_cast<double>(kRows * cols * n_tokens);
     unit = q8 ? "OP" : "FLOP";
     for (std::uint64_t t = 0; t < n_tokens; ++t) {
@@ -62,16 +68,16 @@ struct Product : CheckCase {
             tiles.data()};
   }
   void run(const Table& table) override {
+    static unsigned char* const scratch = panel_scratch(4096);
     const auto encoding = static_cast<int>(weights.view.encoding);
     if (!q8) {
       return table.matmul_f32[encoding](weights.matrix(), floats.data(), stride, n_tokens, 0, kRows,
-                                        out.data(), kRows);
+                                        out.data(), kRows, scratch);
     }
     if (tiles_of != &table) {
       for (std::uint64_t t = 0; t < n_tokens; ++t) table.pack_token(token(t), cols, t, tiles.data());
       tiles_of = &table;
     }
-    static unsigned char* const scratch = panel_scratch(4096);
     table.matmul_q8[encoding](weights.matrix(), token(0), n_tokens, 0, kRows, out.data(), kRows, scratch);
   }
   std::vector<std::byte> output() const override { return bytes_of(out); }
@@ -79,41 +85,50 @@ struct Product : CheckCase {
 
 struct Attend : CheckCase {
   static constexpr std::uint64_t kCapacity = 512;
-  std::uint64_t head_dim, n_queries;
+  std::uint64_t head_dim, value_dim, n_queries;
   int type;
   std::vector<unsigned char> keys, values;
   std::vector<float> queries, out, scratch;
   std::vector<kernels::AttentionQuery> list;
 
-  Attend(int kv_type, std::uint64_t dim, std::uint64_t n)
+  // A rank is that of latent attention: values are the beginnings of the keys' rows.
+  Attend(int kv_type, std::uint64_t dim, std::uint64_t n, std::uint64_t rank = 0)
       : head_dim(dim),
+        value_dim(rank == 0 ? dim : rank),
         n_queries(n),
         type(kv_type),
         keys(cache(1)),
-        values(cache(2)),
+        values(rank == 0 ? cache(2) : std::vector<unsigned char>()),
         queries(random_floats(n * kernels::padded_floats(dim))),
-        out(n * dim),
+        out(n * value_dim),
         scratch(kernels::attention_floats(dim)) {
-    constexpr const char* kNames[] = {"f32", "f16", "q8"};
-    name = fmt::format("attend {} head {} x {} queries", kNames[type], head_dim, n_queries);
-    ops = 4.0 * static_cast<double>(n * head_dim * 400);
+    name = fmt::format("attend {} {} {} x {} queries", kv_type_name(static_cast<KvType>(type)),
+                       rank == 0 ? "head" : "latent", value_dim, n_queries);
+    ops = 2.0 * static_cast<double>(n * (head_dim + value_dim) * 400);
     unit = "FLOP";
     for (std::uint64_t q = 0; q < n; ++q) {
-      list.push_back({queries.data() + q * kernels::padded_floats(dim), out.data() + q * dim, 0, 400 + q});
+      list.push_back(
+          {queries.data() + q * kernels::padded_floats(dim), out.data() + q * value_dim, 0, 400 + q});
     }
   }
   // Rows as the cache stores them.
   std::vector<unsigned char> cache(std::uint32_t seed) const {
     Random random(seed);
     const std::uint64_t row_bytes = type == kernels::kKvF32   ? 4 * head_dim
-                                    : type == kernels::kKvF16 ? 2 * head_dim
-                                                              : kernels::q8_row_bytes(head_dim);
+                                    : type == kernels::kKvQ8  ? kernels::q8_row_bytes(head_dim)
+                                    : type == kernels::kKvFp8 ? kernels::latent_row_bytes(head_dim, false)
+                                    : type == kernels::kKvFp4 ? kernels::latent_row_bytes(head_dim, true)
+                                                              : 2 * head_dim;
     std::vector<unsigned char> rows(kCapacity * row_bytes);
     for (std::uint64_t p = 0; p < kCapacity; ++p) {
       std::vector<float> x((head_dim + 31) / 32 * 32);
       for (std::uint64_t d = 0; d < head_dim; ++d) x[d] = random.uniform();
       unsigned char* row = rows.data() + p * row_bytes;
       if (type == kernels::kKvF32) std::memcpy(row, x.data(), row_bytes);
+      for (std::uint64_t d = 0; type == kernels::kKvBf16 && d < head_dim; ++d)
+        store_le(reinterpret_cast<std::byte*>(row) + 2 * d, f32_to_bf16(x[d]));
+      if (type == kernels::kKvFp8 || type == kernels::kKvFp4)
+        encode_latent({x.data(), head_dim}, type == kernels::kKvFp4, row);
       if (type == kernels::kKvF16)
         kernels::scalar_table.to_f16(x.data(), head_dim, reinterpret_cast<std::uint16_t*>(row));
       if (type == kernels::kKvQ8) {
@@ -130,9 +145,10 @@ struct Attend : CheckCase {
     table.attend[type]({.queries = list.data(),
                         .n_queries = n_queries,
                         .keys = keys.data(),
-                        .values = values.data(),
+                        .values = values.empty() ? keys.data() : values.data(),
                         .capacity = kCapacity,
                         .head_dim = head_dim,
+                        .value_dim = value_dim,
                         .scale = 0.125f,
                         .softcap = 0,
                         .scratch = scratch.data()});
@@ -180,6 +196,7 @@ std::vector<std::pair<std::string, Vector::Job>> vector_jobs() {
       {"silu_mul", [](const Table& t, F x, C y, N n, F) { t.silu_mul(x, y, n); }},
       {"gelu_mul", [](const Table& t, F x, C y, N n, F) { t.gelu_mul(x, y, n); }},
       {"sigmoid_mul", [](const Table& t, F x, C y, N n, F) { t.sigmoid_mul(x, y, n); }},
+      {"softplus_mul", [](const Table& t, F x, C y, N n, F) { t.softplus_mul(x, y, n); }},
       {"softcap", [](const Table& t, F x, C, N n, F) { t.softcap(x, n, 30.0f); }},
       {"exp", [](const Table& t, F x, C, N n, F out) { t.exp(x, n, out); }},
       {"to_f16",
@@ -201,21 +218,23 @@ std::vector<std::pair<std::string, Vector::Job>> vector_jobs() {
 
 std::vector<std::unique_ptr<CheckCase>> check_cases() {
   std::vector<std::unique_ptr<CheckCase>> cases;
-  const std::pair<Encoding, ScaleType> encodings[] = {
-      {Encoding::f32, ScaleType::none}, {Encoding::f16, ScaleType::none}, {Encoding::bf16, ScaleType::none},
-      {Encoding::q8_0, ScaleType::f32}, {Encoding::q8_0, ScaleType::f16}, {Encoding::q4_0, ScaleType::f32},
-      {Encoding::q4_0, ScaleType::f16}};
-  for (const auto& [encoding, scales] : encodings) {
+  for (const auto& [encoding, scales] : all_encodings()) {
     for (const bool q8 : {true, false}) {
       if (q8 && kernels::scalar_table.matmul_q8[static_cast<int>(encoding)] == nullptr) continue;
       for (const std::uint64_t n_tokens : {1u, 3u, 61u}) {
-        for (const std::uint64_t cols : {672u, 2048u}) {
+        for (const std::uint64_t cols : {640u, 2048u}) {
           cases.push_back(std::make_unique<Product>(encoding, scales, q8, cols, n_tokens));
         }
       }
     }
   }
-  for (const int type : {kernels::kKvF32, kernels::kKvF16, kernels::kKvQ8}) {
+  for (int type = 0; type < kernels::kKvTypes; ++type) {
+    for (const std::uint64_t rank : {96u, 512u}) {
+      for (const std::uint64_t n : {1u, 63u})
+        cases.push_back(std::make_unique<Attend>(type, rank + kernels::kRopeDim, n, rank));
+    }
+  }
+  for (const int type : {kernels::kKvF32, kernels::kKvF16, kernels::kKvQ8, kernels::kKvBf16}) {
     for (const std::uint64_t head_dim : {64u, 80u, 128u}) {
       for (const std::uint64_t n : {1u, 4u, 63u}) {
         cases.push_back(std::make_unique<Attend>(type, head_dim, n));

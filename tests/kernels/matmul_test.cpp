@@ -1,20 +1,13 @@
 #include "catch.hpp"
+#include "encodings/int_group.hpp"
 #include "kernels/support.hpp"
+#include "util/half.hpp"
 
 #include <cmath>
 
 using namespace ml;
 
 namespace {
-
-struct Case {
-  Encoding encoding;
-  ScaleType scales;
-};
-const Case kCases[] = {{Encoding::f32, ScaleType::none},  {Encoding::f16, ScaleType::none},
-                       {Encoding::bf16, ScaleType::none}, {Encoding::q8_0, ScaleType::f32},
-                       {Encoding::q8_0, ScaleType::f16},  {Encoding::q4_0, ScaleType::f32},
-                       {Encoding::q4_0, ScaleType::f16}};
 
 struct Acts {
   std::uint64_t stride, blocks;
@@ -60,7 +53,8 @@ std::vector<float> run_f32(const kernels::Table& table, const TestMatrix& w, con
                            std::uint64_t n_tokens) {
   std::vector<float> out(n_tokens * w.view.rows);
   table.matmul_f32[static_cast<int>(w.view.encoding)](w.matrix(), x.floats.data(), x.stride, n_tokens, 0,
-                                                      w.view.rows, out.data(), w.view.rows);
+                                                      w.view.rows, out.data(), w.view.rows,
+                                                      panel_scratch(w.view.cols));
   return out;
 }
 
@@ -68,13 +62,15 @@ std::vector<float> run_f32(const kernels::Table& table, const TestMatrix& w, con
 
 TEST_CASE("every target's matrix products equal scalar's bits", "[kernels]") {
   Random random(1);
-  for (const Case& c : kCases) {
-    const bool quantized = encoding_info(c.encoding).quantized;
-    std::vector<std::uint64_t> widths{32, 64, 96, 480, 512, 544, 1024, 1056};
-    if (!quantized) widths.insert(widths.end(), {1, 7, 15, 16, 17, 172, 1003});
+  for (const StoredAs& c : all_encodings()) {
+    const EncodingInfo& info = encoding_info(c.encoding);
+    const std::uint64_t n_rows = 35 / info.block_rows * info.block_rows;
+    std::vector<std::uint64_t> widths{32, 64, 96, 480, 512, 544, 1024, 1056, 128, 384, 1152};
+    if (!info.takes_q8()) widths.insert(widths.end(), {1, 7, 15, 16, 17, 172, 1003, 8, 24, 528, 1032});
     for (const std::uint64_t cols : widths) {
+      if (cols % info.block_weights != 0) continue;
       for (const bool extreme : {false, true}) {
-        const TestMatrix w(random, c.encoding, c.scales, 35, cols, extreme);
+        const TestMatrix w(random, c.encoding, c.scales, n_rows, cols, extreme);
         const Acts x(random, 13, cols, extreme ? 1e5f : 1.0f);
         for (const std::uint64_t n_tokens : {1u, 2u, 3u, 4u, 5u, 6u, 13u}) {
           for (const Target target : fast_targets()) {
@@ -82,7 +78,7 @@ TEST_CASE("every target's matrix products equal scalar's bits", "[kernels]") {
                                                 << " tokens " << n_tokens << " " << target_name(target));
             const kernels::Table& table = kernels::table_of(target);
             CHECK(same_bits(run_f32(table, w, x, n_tokens), run_f32(kernels::scalar_table, w, x, n_tokens)));
-            if (quantized)
+            if (info.takes_q8())
               CHECK(same_bits(run_q8(table, w, x, n_tokens), run_q8(kernels::scalar_table, w, x, n_tokens)));
           }
         }
@@ -142,4 +138,128 @@ TEST_CASE("scalar products are the ones of the numeric contract", "[kernels]") {
     for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
   }
   CHECK(out[0] == lanes[0]);
+}
+
+namespace {
+
+float folded(float* lanes) {
+  for (int half = 8; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+  }
+  return lanes[0];
+}
+
+float bf16_at(std::span<const std::byte> words, std::uint64_t i) {
+  std::uint16_t word;
+  std::memcpy(&word, words.data() + 2 * i, 2);
+  return bf16_to_f32(word);
+}
+
+// One row times one token by rule 2, from the formats' descriptions.
+float product_by_rule_2(const TensorView& view, const Acts& x, std::uint64_t row) {
+  const EncodingInfo& info = encoding_info(view.encoding);
+  const std::uint64_t n_groups = view.cols / info.block_weights;
+  std::vector<std::int8_t> quants(view.cols);
+  if (info.quantized) load_quants(view, row, 1, quants.data());
+  const auto weight = [&](std::uint64_t c) {
+    if (info.quantized) return static_cast<int>(quants[c]);
+    const std::uint64_t code = row * view.cols + c;
+    if (view.encoding == Encoding::q8g64) return std::to_integer<int>(view.data[code]);
+    return (std::to_integer<int>(view.data[code / 2]) >> (code % 2 * 4)) & 15;
+  };
+  float lanes[16] = {};
+  for (std::uint64_t b = 0; b < view.cols / 32; ++b) {
+    std::int32_t dot = 0, sum = 0;
+    for (std::uint64_t j = 0; j < 32; ++j) {
+      dot += weight(b * 32 + j) * x.quants[b * 32 + j];
+      sum += x.quants[b * 32 + j];
+    }
+    const std::uint64_t group = b * 32 / info.block_weights;
+    float scale, bias = 0;
+    if (info.quantized) {
+      const std::uint64_t index = scale_index(view, row, group);
+      if (view.scale_type == ScaleType::f32) {
+        std::memcpy(&scale, view.scales.data() + 4 * index, 4);
+      } else {
+        std::uint16_t half;
+        std::memcpy(&half, view.scales.data() + 2 * index, 2);
+        scale = f16_to_f32(half);
+      }
+    } else {
+      scale = bf16_at(view.scales, row * n_groups + group);
+      bias = bf16_at(view.biases, row * n_groups + group);
+    }
+    float& lane = lanes[b % 16];
+    lane = std::fma(static_cast<float>(dot), scale * x.scales[b], lane);
+    if (!info.quantized) lane = std::fma(bias, x.scales[b] * static_cast<float>(sum), lane);
+  }
+  return folded(lanes);
+}
+
+}  // namespace
+
+TEST_CASE("products of every encoding are those of its values", "[kernels]") {
+  Random random(4);
+  constexpr std::uint64_t kRows = 16, kCols = 1152;
+  for (const StoredAs& c : all_encodings()) {
+    const EncodingInfo& info = encoding_info(c.encoding);
+    for (const bool extreme : {false, true}) {
+      const TestMatrix w(random, c.encoding, c.scales, kRows, kCols, extreme);
+      const Acts x(random, 7, kCols, 1.0f);
+      for (const Target target : available_targets()) {
+        const kernels::Table& table = kernels::table_of(target);
+        INFO(info.name << " " << scale_type_name(c.scales) << " " << target_name(target) << " " << extreme);
+        std::vector<float> expected(kRows), row(kCols);
+        for (std::uint64_t r = 0; r < kRows; ++r) {
+          c.encoding == Encoding::q8g64 ? decode_row(w.view, r, row) : decode_row_unrounded(w.view, r, row);
+          float lanes[16] = {};
+          for (std::uint64_t i = 0; i < kCols; ++i)
+            lanes[i % 16] = std::fma(row[i], x.floats[i], lanes[i % 16]);
+          expected[r] = folded(lanes);
+        }
+        std::vector<float> got = run_f32(table, w, x, 7);
+        got.resize(kRows);
+        CHECK(same_bits(got, expected));
+        got = run_f32(table, w, x, 1);
+        CHECK(same_bits(got, expected));
+        if (!info.takes_q8()) continue;
+        for (std::uint64_t r = 0; r < kRows; ++r) expected[r] = product_by_rule_2(w.view, x, r);
+        CHECK(same_bits(run_q8(table, w, x, 1), expected));
+        got = run_q8(table, w, x, 7);
+        got.resize(kRows);
+        CHECK(same_bits(got, expected));
+      }
+    }
+  }
+}
+
+TEST_CASE("any range of rows gives those of all", "[kernels]") {
+  Random random(5);
+  constexpr std::uint64_t kRows = 48, kCols = 256;
+  for (const StoredAs& c : all_encodings()) {
+    const TestMatrix w(random, c.encoding, c.scales, kRows, kCols);
+    const Acts x(random, 5, kCols, 1.0f);
+    const auto index = static_cast<std::size_t>(c.encoding);
+    for (const Target target : available_targets()) {
+      const kernels::Table& table = kernels::table_of(target);
+      INFO(encoding_info(c.encoding).name << " " << target_name(target));
+      for (const std::uint64_t n_tokens : {1u, 3u, 5u}) {
+        std::vector<unsigned char> tiles(kernels::tiles_bytes(n_tokens, kCols));
+        for (std::uint64_t t = 0; t < n_tokens; ++t) table.pack_token(x.token(t), kCols, t, tiles.data());
+        kernels::QuantizedActs acts = x.token(0);
+        acts.tiles = tiles.data();
+        std::vector<float> q8(n_tokens * kRows), f32(n_tokens * kRows);
+        for (const auto& [begin, end] :
+             {std::pair{0, 7}, std::pair{7, 16}, std::pair{16, 20}, std::pair{20, 48}}) {
+          table.matmul_f32[index](w.matrix(), x.floats.data(), x.stride, n_tokens, begin, end, f32.data(),
+                                  kRows, panel_scratch(kCols));
+          if (table.matmul_q8[index] == nullptr) continue;
+          table.matmul_q8[index](w.matrix(), acts, n_tokens, begin, end, q8.data(), kRows,
+                                 panel_scratch(kCols));
+        }
+        CHECK(same_bits(f32, run_f32(table, w, x, n_tokens)));
+        if (table.matmul_q8[index] != nullptr) CHECK(same_bits(q8, run_q8(table, w, x, n_tokens)));
+      }
+    }
+  }
 }

@@ -26,8 +26,18 @@ inline bool same_bits(const std::vector<float>& a, const std::vector<float>& b) 
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
+struct StoredAs {
+  ml::Encoding encoding;
+  ml::ScaleType scales;
+};
+
+/// Every encoding, with every type of scales.
+std::vector<StoredAs> all_encodings();
+
 /// A random weight matrix in any encoding, at an odd address, ending exactly where its buffer ends.
 struct TestMatrix {
+  static constexpr std::uint64_t kSliceRows = 5;  ///< rows that share an exponent bias
+
   TestMatrix(Random& random, ml::Encoding encoding, ml::ScaleType scales, std::uint64_t rows,
              std::uint64_t cols, bool extreme = false);
   ml::kernels::WeightMatrix matrix() const;
@@ -35,6 +45,11 @@ struct TestMatrix {
   ml::TensorView view;
   std::vector<std::byte> data;
   std::vector<std::byte> scale_bytes;
+  std::vector<std::byte> biases;
+  std::vector<std::byte> seeds;
+
+ private:
+  void fill_other(Random& random, bool extreme);
 };
 
 /// Scratch for a product of so many columns; the next call takes it again.

@@ -85,6 +85,10 @@ TEST_CASE("every target's vector kernels equal scalar's bits", "[kernels]") {
       scalar.sigmoid_mul(b.data(), up.data(), n);
       CHECK(same_bits(a, b));
       a = tame, b = tame;
+      fast.softplus_mul(a.data(), x.data(), n);
+      scalar.softplus_mul(b.data(), x.data(), n);
+      CHECK(same_bits(a, b));
+      a = tame, b = tame;
       fast.softcap(a.data(), n, 4.0f);
       scalar.softcap(b.data(), n, 4.0f);
       CHECK(same_bits(a, b));
@@ -132,6 +136,26 @@ TEST_CASE("tanh, GELU, sigmoid and softcap are the functions they are named afte
   }
   CHECK(gelu_worst < 3e-7);
   CHECK(sigmoid_worst < 3e-7);
+}
+
+TEST_CASE("the softplus gate keeps its bound, and is exact where it must be", "[kernels]") {
+  std::vector<float> x;
+  for (double v = -126; v < 60; v += 0.000173) x.push_back(static_cast<float>(v));
+  for (float v = 1e-38f; v < 1.0f; v *= 1.01f) x.insert(x.end(), {v, -v});
+  std::vector<float> y(x.size(), 1.0f);
+  kernels::scalar_table.softplus_mul(y.data(), x.data(), x.size());
+  double worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    worst = std::max(worst, ulps(y[i], std::log1p(std::exp2(double(x[i]))) / std::log(2.0)));
+  CHECK(worst < 2.5);
+
+  const float special[] = {0.0f, -0.0f, -INFINITY, -151.0f, -3.4e38f, INFINITY, 3.4e38f, 100.0f, NAN};
+  const float expected[] = {1.0f, 1.0f, 0.0f, 0.0f, 0.0f, INFINITY, 3.4e38f, 100.0f};
+  float result[9];
+  std::fill_n(result, 9, 1.0f);
+  kernels::scalar_table.softplus_mul(result, special, 9);
+  for (int i = 0; i < 8; ++i) CHECK(result[i] == expected[i]);
+  CHECK(std::isnan(result[8]));
 }
 
 TEST_CASE("a step of the delta rule equals scalar's bits and the formula", "[kernels]") {

@@ -1,12 +1,10 @@
-// Integers in groups: every order against the format's text, the rules over every group length, and the
-// forward pass's way of multiplying them.
+// Integers in groups: every order against the format's text, the rules over every group length.
 
 #include "encodings/int_group.hpp"
 #include "catch.hpp"
 #include "encodings/q8_0.hpp"
 #include "encodings/scales.hpp"
 #include "kernels/targets.hpp"
-#include "runtime/expand.hpp"
 
 #include <cmath>
 #include <random>
@@ -236,33 +234,4 @@ TEST_CASE("a scale beyond f16 is reported with its row and group", "[int_group]"
   REQUIRE(place);
   CHECK(place->row == 20);
   CHECK(place->group == 0);
-}
-
-TEST_CASE("rows expanded to Q8_0 hold the same weights", "[int_group]") {
-  constexpr std::uint64_t kRows = 32, kCols = 256;
-  const auto x = random_weights(kRows * kCols);
-  for (const Encoding encoding : int_encodings()) {
-    if (kernel_encoding(encoding) == encoding) continue;
-    INFO(encoding_info(encoding).name);
-    for (const ScaleType scale_type : {ScaleType::f32, ScaleType::f16}) {
-      const Encoded e = encode(encoding, scale_type, x, kCols, false);
-      std::vector<float> wanted(kCols), got(kCols);
-      std::uint64_t n_seen = 0;
-      for_expanded_rows(
-          e.view, 3, kRows, [&](const kernels::WeightMatrix& rows, std::uint64_t n, std::uint64_t first) {
-            const TensorView q8{.encoding = Encoding::q8_0,
-                                .scale_type = ScaleType::f32,
-                                .rows = n,
-                                .cols = kCols,
-                                .data = {reinterpret_cast<const std::byte*>(rows.data), n * kCols},
-                                .scales = {reinterpret_cast<const std::byte*>(rows.scales), n * kCols / 8}};
-            for (std::uint64_t i = 0; i < n; ++i, ++n_seen) {
-              decode_row(q8, i, got);
-              decode_row(e.view, first + i, wanted);
-              CHECK(got == wanted);
-            }
-          });
-      CHECK(n_seen == kRows - 3);
-    }
-  }
 }

@@ -39,7 +39,7 @@ Result<Imatrix> collect(const Model& model, std::span<const std::uint32_t> token
   return collector->total();
 }
 
-constexpr SessionOptions kFloat{
+const SessionOptions kFloat{
     .ctx = 64, .activations = Activations::f32, .kv = KvType::f32, .threads = 1, .target = Target::scalar};
 
 }  // namespace

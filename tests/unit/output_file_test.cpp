@@ -281,6 +281,45 @@ TEST_CASE("temporary files without a name and with one end alike", "[util]") {
   CHECK(folder.count() == 2);
 }
 
+TEST_CASE("a temporary folder goes away with its files", "[util]") {
+  const Folder parent;
+  const char* before = std::getenv("TMPDIR");
+  const std::string kept = before != nullptr ? before : "";
+  ::setenv("TMPDIR", (parent / "").c_str(), 1);
+  const auto make = [](const std::string& path) {
+    auto out = OutputFile::create(path);
+    REQUIRE(out);
+    REQUIRE(out->write(bytes("abc")));
+    REQUIRE(out->commit());
+  };
+  {
+    auto folder = TemporaryFolder::create("bench");
+    REQUIRE(folder);
+    CHECK(folder->path().starts_with(parent / ""));
+    const auto one = folder->file("one");
+    REQUIRE(one);
+    REQUIRE(folder->file("never made"));
+    make(*one);
+    CHECK(fs::file_size(*one) == 3);
+    const TemporaryFolder moved = std::move(*folder);
+    CHECK(fs::exists(moved.path()));
+  }
+  CHECK(parent.count() == 0);
+  {
+    auto folder = TemporaryFolder::create("bench");
+    REQUIRE(folder);
+    make(*folder->file("one"));
+    remove_temporaries();
+    CHECK(parent.count() == 0);
+  }
+  ::setenv("TMPDIR", (parent / "missing").c_str(), 1);
+  const auto missing = TemporaryFolder::create("bench");
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().path == parent / "missing");
+  CHECK(missing.error().os_errno == ENOENT);
+  before != nullptr ? ::setenv("TMPDIR", kept.c_str(), 1) : ::unsetenv("TMPDIR");
+}
+
 TEST_CASE("a signal handler can remove named temporary files", "[util]") {
   const Folder folder;
   std::vector<TemporaryFile> files;

@@ -34,27 +34,51 @@ TEST_CASE("a pool survives many short jobs", "[util]") {
   CHECK(sum == 2000 * 28);
 }
 
+namespace {
+
+using std::chrono::microseconds;
+
+// A job whose second thread stops in the middle of a piece; false where it came too late for one.
+bool run_interrupted(ThreadPool& pool) {
+  bool interrupted = false;
+  pool.run_threads(8, 1, [&](unsigned thread, std::uint64_t, std::uint64_t) {
+    const bool stop = thread == 1 && !interrupted;
+    if (stop) interrupted = true;
+    std::this_thread::sleep_for(microseconds(stop ? 10000 : 100));
+  });
+  return interrupted;
+}
+
+// Pieces of a job of n, each of this length, that the second thread did.
+int pieces_of_other(ThreadPool& pool, std::uint64_t n, microseconds length) {
+  std::vector<int> seen(n);
+  std::atomic<int> by_other{0};
+  pool.run_threads(n, 1, [&](unsigned thread, std::uint64_t begin, std::uint64_t) {
+    ++seen[begin];
+    by_other += thread == 1;
+    std::this_thread::sleep_for(length);
+  });
+  REQUIRE(seen == std::vector<int>(n, 1));
+  return by_other;
+}
+
+}  // namespace
+
+// The machine may interrupt these tests themselves, so they try again.
 TEST_CASE("a pool's caller works alone after another thread was interrupted", "[util]") {
-  using std::chrono::microseconds;
   ThreadPool pool(2);
-  // This machine may interrupt the test itself, so that a rest is over before it is seen.
   bool rested = false;
   for (int attempt = 0; attempt < 50 && !rested; ++attempt) {
-    bool interrupted = false;
-    pool.run_threads(8, 1, [&](unsigned thread, std::uint64_t, std::uint64_t) {
-      if (thread == 1 && !interrupted) {
-        interrupted = true;
-        std::this_thread::sleep_for(microseconds(10000));
-      } else {
-        std::this_thread::sleep_for(microseconds(100));
-      }
-    });
-    std::atomic<int> by_other{0};
-    pool.run_threads(50, 1, [&](unsigned thread, std::uint64_t, std::uint64_t) {
-      by_other += thread == 1;
-      std::this_thread::sleep_for(microseconds(20));
-    });
-    rested = interrupted && by_other == 0;
+    rested = run_interrupted(pool) && pieces_of_other(pool, 20, microseconds(20)) == 0;
   }
   CHECK(rested);
+}
+
+TEST_CASE("a pool's other threads come back within a long job", "[util]") {
+  ThreadPool pool(2);
+  bool came_back = false;
+  for (int attempt = 0; attempt < 50 && !came_back; ++attempt) {
+    came_back = run_interrupted(pool) && pieces_of_other(pool, 600, microseconds(1000)) > 0;
+  }
+  CHECK(came_back);
 }

@@ -53,13 +53,16 @@ struct EncodingInfo {
   std::string_view name;         ///< "q8_0": as options and reports spell it
   std::uint32_t block_weights;   ///< weights a block; columns must be a multiple of it
   std::uint32_t block_bytes;     ///< bytes a block in TensorView::data
-  bool quantized;                ///< has scales, and takes Q8 activations
+  bool quantized;                ///< has a scale for each block, of any ScaleType
   std::uint32_t block_rows = 1;  ///< rows that are stored together; their number must be a multiple of it
   // Bytes a block in the other spans of a TensorView, where the encoding fixes them.
   std::uint32_t scale_bytes = 0;
   std::uint32_t bias_bytes = 0;
   std::uint32_t seed_bytes = 0;
   bool slice_biases = false;  ///< TensorView::biases holds an I32 for each slice
+
+  /// @return whether products can take activations quantized to Q8_0; those of others take float32
+  bool takes_q8() const { return quantized || bias_bytes != 0; }
 };
 
 /// @return every encoding, in the order of the enum
@@ -119,7 +122,7 @@ struct TensorView {
 ML_API void decode_row(const TensorView& view, std::uint64_t row, std::span<float> out);
 
 /// The same without the last step of affine and seed encodings, the rounding to BF16: what products with
-/// activations use, except for q8g64, whose product uses the BF16 values (nanoseedlm(5), VALUES).
+/// float activations use, except for q8g64, whose product uses the BF16 values (nanoseedlm(5), VALUES).
 ML_API void decode_row_unrounded(const TensorView& view, std::uint64_t row, std::span<float> out);
 
 }  // namespace ml

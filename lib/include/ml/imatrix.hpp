@@ -71,6 +71,8 @@ struct Imatrix {
   std::uint64_t tokens = 0;             ///< summed into the layers
   std::uint64_t classifier_tokens = 0;  ///< summed into the classifier
   std::vector<double> sums = {};        ///< shape.n_sums()
+  /// What of a file in another form was left out, or is not in it; none of an MLI1 file.
+  std::vector<std::string> notes = {};
 
   std::span<const double> of(std::uint32_t layer, ImatrixInput input) const {
     return std::span(sums).subspan(shape.first_sum(layer, input), shape.n_channels(input));
@@ -80,17 +82,18 @@ struct Imatrix {
   }
 };
 
-/// Reads and checks a whole MLI1 file.
+/// Reads and checks a whole MLI1 file, or llama.cpp's importance matrix in GGUF form.
 ///
 /// @error format, shape  offset is the first wrong byte
 /// @cost                 memory of the bytes once more
-/// @source               mli(5), VALIDATION
+/// @source               mli(5), VALIDATION; gguf(5), IMPORTANCE MATRICES
 ML_API Result<Imatrix> read_imatrix(std::span<const std::byte> bytes);
 
 /// The same from a file; "-" is standard input. @error io
 ML_API Result<Imatrix> open_imatrix(const std::string& path);
 
-/// @return every defect of an MLI1 file, at most one for each input of a layer; none for a sound file
+/// @return every defect of an MLI1 file, at most one for each input of a layer; the first one of a GGUF; none
+/// for a sound file
 ML_API std::vector<Error> check_imatrix(std::span<const std::byte> bytes);
 
 /// Writes an MLI1 file; the caller commits it. What it writes, read_imatrix() accepts.
@@ -101,11 +104,11 @@ ML_API Result<void> write_imatrix(const Imatrix& imatrix, OutputFile& out);
 
 /// Adds files: each sum is the double nearest to the exact total, so no order of the files changes a bit.
 ///
-/// @param paths  at least one; "-" is standard input
+/// @param paths  at least one, of both forms; "-" is standard input. Notes of the result begin with the path
 /// @error io, format, shape  a file cannot be read or is not sound; the error names it
 /// @error shape  a file is made for another model than the first one; the message names the field
 /// @error limit  the tokens of all files do not fit into 64 bits
-/// @cost         memory of one matrix; the files are mapped
+/// @cost         memory of one matrix, and one more for each GGUF; MLI1 files are mapped
 ML_API Result<Imatrix> merge_imatrices(std::span<const std::string> paths);
 
 /// What one input's channels look like.

@@ -49,8 +49,33 @@ class ML_API OutputFile {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Removes the unfinished files of this process. Safe in a signal handler, which is its purpose: the library
-/// installs none. Nothing can be committed after it.
+/// A folder for files that are needed only while a program runs. It and they go away with the object, or by
+/// remove_temporaries().
+class ML_API TemporaryFolder {
+ public:
+  /// @param name  the folder becomes NAME-RANDOM in the folder that TMPDIR names, or in /tmp
+  /// @error io    that folder is missing or not writable
+  static Result<TemporaryFolder> create(const std::string& name);
+
+  TemporaryFolder(TemporaryFolder&&) noexcept;
+  TemporaryFolder& operator=(TemporaryFolder&&) noexcept;
+  ~TemporaryFolder();
+
+  const std::string& path() const;
+  /// The path of a file that the caller will make; a file of no other path may be made here.
+  ///
+  /// @param name    without a slash
+  /// @error limit   too many temporary files at a time
+  Result<std::string> file(const std::string& name);
+
+ private:
+  struct Impl;
+  explicit TemporaryFolder(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Removes the unfinished files and the temporary folders of this process. Safe in a signal handler, which is
+/// its purpose: the library installs none. Nothing can be committed after it.
 ML_API void remove_temporaries() noexcept;
 
 }  // namespace ml

@@ -3,6 +3,7 @@
 #include <ml/encoding.hpp>
 #include <ml/export.hpp>
 #include <ml/imatrix.hpp>
+#include <ml/latent.hpp>
 #include <ml/model.hpp>
 #include <ml/status.hpp>
 #include <ml/target.hpp>
@@ -39,6 +40,8 @@ struct SeedPackOptions {
   std::uint64_t shard_bytes = 4'500'000'000;
   std::string loader = {};  ///< a Python file to copy and to name as config.json's model_file; empty: none
   std::string work = {};    ///< a folder that keeps searched tensors for another try; empty: none
+  /// Tensors that take the place of others (plan_latent() or convert_to_latent() of the input); null: none.
+  const LatentConversion* latent = nullptr;
   ColumnImportance importance = {};  ///< for seed encodings; unset: every column counts the same
   unsigned threads = 0;              ///< 0: available_threads(); never changes a bit
   Target target = Target::best;      ///< never changes a bit

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,18 +18,36 @@ class ImatrixCollector;
 
 /// What quantized matrices are multiplied with: activations quantized to Q8_0 blocks, or float32.
 enum class Activations : std::uint8_t { q8, f32 };
-enum class KvType : std::uint8_t { f32, f16, q8 };
+
+/// What the router of a mixture of experts chose for one token.
+struct Route {
+  std::uint32_t layer;
+  std::uint32_t position;                  ///< of the token in its sequence
+  bool values;                             ///< experts of values; otherwise those of the feed-forward
+  std::span<const std::uint32_t> experts;  ///< the best one first; valid during the call, as the weights
+  std::span<const float> weights;
+};
+/// Receives every choice: layer by layer, within a layer values before the feed-forward, tokens in order.
+using RouteSink = std::function<void(const Route&)>;
 
 struct SessionOptions {
   std::uint32_t ctx = 0;      ///< positions the KV cache holds; 0: the model's max_seq, at most 4096
   std::uint32_t batch = 512;  ///< prompt tokens a pass; never changes a bit of the result
   Activations activations = Activations::q8;
-  KvType kv = KvType::f16;
-  unsigned threads = 0;  ///< 0: available_threads(); never changes a bit of the result
+  std::optional<KvType> kv = {};  ///< unset: default_kv()
+  unsigned threads = 0;           ///< 0: available_threads(); never changes a bit of the result
   Target target = Target::best;
   ImatrixCollector* imatrix =
-      nullptr;  ///< gets the squares of every input; made for the model, outlives the session
+      nullptr;            ///< gets the squares of every input; made for the model, outlives the session
+  RouteSink routes = {};  ///< models with mixtures of experts call it
 };
+
+/// What a model's caches are kept in where nobody says: what the model says itself (LatentDesc::kv); else f32
+/// with float32 activations; else bf16 for models with latent attention, f16 for others.
+ML_API KvType default_kv(const ModelDesc& desc, Activations activations);
+
+/// Bytes of the caches of all attention layers a position, windows aside.
+ML_API std::uint64_t kv_bytes_a_token(const ModelDesc& desc, KvType kv);
 
 /// Receives the logits of one position: vocab floats, valid during the call. Positions come in order.
 using LogitsSink = std::function<void(std::uint32_t position, std::span<const float> logits)>;
@@ -38,6 +57,7 @@ using LogitsSink = std::function<void(std::uint32_t position, std::span<const fl
 class ML_API Session {
  public:
   /// @error limit        ctx is over the model's max_seq
+  /// @error arg          fp8 or fp4 for a model without latent attention
   /// @error nomem
   static Result<Session> create(const Model& model, const SessionOptions& options = {});
 

@@ -1,5 +1,5 @@
 // The lanes come first: the rows are written over them.
-#include "kernels/arm/lanes_neon.hpp"
+#include "kernels/arm/weight_lanes_neon.hpp"
 
 #include "kernels/table_rows.hpp"
 

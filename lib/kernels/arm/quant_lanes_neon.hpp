@@ -14,9 +14,24 @@ inline Floats trunc(Floats a) {
   return map([&](int i) { return vrndq_f32(a.v[i]); });
 }
 
-inline bool any_equal(Floats a, Floats b, Floats x) {
-  const auto either = [&](int i) { return vorrq_u32(vceqq_f32(a.v[i], x.v[i]), vceqq_f32(b.v[i], x.v[i])); };
-  return vmaxvq_u32(vorrq_u32(vorrq_u32(either(0), either(1)), vorrq_u32(either(2), either(3)))) != 0;
+// Whether a lane of a equals that of b.
+inline bool any_equal(Floats a, Floats b) {
+  const auto equal = [&](int i) { return vceqq_f32(a.v[i], b.v[i]); };
+  return vmaxvq_u32(vorrq_u32(vorrq_u32(equal(0), equal(1)), vorrq_u32(equal(2), equal(3)))) != 0;
+}
+
+// Lane i: the largest lane of p[i].
+inline Floats fold_max_each(const Floats* p) {
+  const auto pairs = [](float32x4_t a, float32x4_t b) { return max(vuzp1q_f32(a, b), vuzp2q_f32(a, b)); };
+  const auto four = [&](int i) { return max(max(p[i].v[0], p[i].v[2]), max(p[i].v[1], p[i].v[3])); };
+  return map([&](int i) {
+    return pairs(pairs(four(4 * i), four(4 * i + 1)), pairs(four(4 * i + 2), four(4 * i + 3)));
+  });
+}
+
+// Sixteen bytes from nibbles 0 .. 15.
+inline void store_nibbles(unsigned char* out, Ints low, Ints high) {
+  store_i8(reinterpret_cast<std::int8_t*>(out), add(low, shift_left<4>(high)));
 }
 
 struct Doubles {

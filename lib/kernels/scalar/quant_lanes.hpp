@@ -16,11 +16,22 @@ inline Floats trunc(Floats a) {
   return map([&](auto i) { return std::trunc(a.lane[i]); });
 }
 
-// Whether a lane of a or b equals that of x.
-inline bool any_equal(Floats a, Floats b, Floats x) {
+// Whether a lane of a equals that of b.
+inline bool any_equal(Floats a, Floats b) {
   bool any = false;
-  for (std::uint64_t i = 0; i < kLanes; ++i) any = any || a.lane[i] == x.lane[i] || b.lane[i] == x.lane[i];
+  for (std::uint64_t i = 0; i < kLanes; ++i) any = any || a.lane[i] == b.lane[i];
   return any;
+}
+
+// Lane i: the largest lane of p[i].
+inline Floats fold_max_each(const Floats* p) {
+  return map([&](auto i) { return fold_max(p[i]); });
+}
+
+// Sixteen bytes from nibbles 0 .. 15.
+inline void store_nibbles(unsigned char* out, Ints low, Ints high) {
+  for (std::uint64_t i = 0; i < kLanes; ++i)
+    out[i] = static_cast<unsigned char>(low.lane[i] | high.lane[i] << 4);
 }
 
 struct Doubles {

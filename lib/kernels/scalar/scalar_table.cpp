@@ -1,5 +1,5 @@
 // The lanes come first: the rows are written over them.
-#include "kernels/scalar/lanes.hpp"
+#include "kernels/scalar/weight_lanes.hpp"
 
 #include "kernels/table_rows.hpp"
 

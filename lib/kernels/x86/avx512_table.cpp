@@ -1,5 +1,5 @@
 // The lanes come first: the rows are written over them.
-#include "kernels/x86/lanes_avx512.hpp"
+#include "kernels/x86/weight_lanes_avx512.hpp"
 
 #include "kernels/table_rows.hpp"
 

@@ -13,11 +13,36 @@ inline Floats trunc(Floats a) {
   return {_mm256_round_ps(a.low, kToZero), _mm256_round_ps(a.high, kToZero)};
 }
 
-inline bool any_equal(Floats a, Floats b, Floats x) {
-  const auto equal = [](__m256 p, __m256 q) { return _mm256_cmp_ps(p, q, _CMP_EQ_OQ); };
-  const __m256 either = _mm256_or_ps(_mm256_or_ps(equal(a.low, x.low), equal(a.high, x.high)),
-                                     _mm256_or_ps(equal(b.low, x.low), equal(b.high, x.high)));
-  return _mm256_movemask_ps(either) != 0;
+inline bool any_equal(Floats a, Floats b) {
+  return _mm256_movemask_ps(_mm256_or_ps(_mm256_cmp_ps(a.low, b.low, _CMP_EQ_OQ),
+                                         _mm256_cmp_ps(a.high, b.high, _CMP_EQ_OQ))) != 0;
+}
+
+inline __m256 max_pairs32(__m256 a, __m256 b) {
+  return _mm256_max_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+}
+inline __m256 max_pairs64(__m256 a, __m256 b) {
+  const __m256d c = _mm256_castps_pd(a), d = _mm256_castps_pd(b);
+  return _mm256_max_ps(_mm256_castpd_ps(_mm256_unpacklo_pd(c, d)),
+                       _mm256_castpd_ps(_mm256_unpackhi_pd(c, d)));
+}
+// Lane i: the largest lane of p[i].
+inline __m256 fold_max_eight(const Floats* p) {
+  __m256 fours[2];
+  for (int i = 0; i < 2; ++i, p += 4) {
+    const auto half = [p](int block) { return _mm256_max_ps(p[block].low, p[block].high); };
+    fours[i] = max_pairs64(max_pairs32(half(0), half(1)), max_pairs32(half(2), half(3)));
+  }
+  return _mm256_max_ps(_mm256_permute2f128_ps(fours[0], fours[1], 0x20),
+                       _mm256_permute2f128_ps(fours[0], fours[1], 0x31));
+}
+inline Floats fold_max_each(const Floats* p) { return {fold_max_eight(p), fold_max_eight(p + 8)}; }
+
+// Sixteen bytes from nibbles 0 .. 15.
+inline void store_nibbles(unsigned char* out, Ints low, Ints high) {
+  const Ints packed = add(low, shift_left<4>(high));
+  store_i8(reinterpret_cast<std::int8_t*>(out),
+           shift_right<24>(shift_left<24>(packed)));  // packing saturates
 }
 
 struct Doubles {

@@ -27,6 +27,11 @@ try ml-eval --merge good --shard 1/2
 try ml-eval --merge good -c 8
 try ml-eval --merge good --acts q8
 try ml-eval "$story" good --bits 32
+try ml-eval "$story" good --stride 0
+try ml-eval "$story" good -c 0
+try ml-eval "$story" good --windows 0
+try ml-eval "$story" good --split '\q'
+try ml-eval "$story" good --split 'a\'
 ml-eval "$story" good --json > a.json
 ml-eval "$story" good --json -c 4 > b.json
 try ml-eval --merge a.json b.json

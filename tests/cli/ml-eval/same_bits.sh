@@ -21,3 +21,7 @@ END
 ml-eval --merge part1.json part2.json part3.json > text1
 run > /dev/null
 ml-eval q4.mlb -m "$story/tokenizer.json" text --split '\n\n' -c 12 --stride 7 --against "$story" | cmp - text1
+# A tab between the texts says the same as blank lines.
+python3 -c 'import sys; sys.stdout.write(open("text").read().replace("\n\n", "\t"))' > tabs
+ml-eval "$story" text --split '\n\n' -c 12 | sed 1d > lines1
+ml-eval "$story" tabs --split '\t' -c 12 | sed 1d | cmp - lines1

@@ -8,3 +8,4 @@ done
 mkdir empty; cd empty
 mlb-quant --dry-run "$ML_TEST_DATA/models/stories260K" -o never.mlb | tail -n 1
 [ -z "$(ls -A)" ]
+mlb-quant --dry-run --q4-rule best "$ML_TEST_DATA/models/stories260K" > report
