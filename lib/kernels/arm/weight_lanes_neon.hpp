@@ -41,7 +41,8 @@ inline Ints swap_middle(Ints a) {
 inline Ints codes_to_ints(uint8x16_t codes) {
   const uint16x8_t low = vmovl_u8(vget_low_u8(codes)), high = vmovl_high_u8(codes);
   return {{vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(low))), vreinterpretq_s32_u32(vmovl_high_u16(low)),
-           vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(high))), vreinterpretq_s32_u32(vmovl_high_u16(high))}};
+           vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(high))),
+           vreinterpretq_s32_u32(vmovl_high_u16(high))}};
 }
 inline Ints load_u8(const unsigned char* p) { return codes_to_ints(vld1q_u8(p)); }
 // The nibbles of 8 bytes, the low one of each first.
