@@ -134,8 +134,7 @@ void Tool::add_threads() {
 
 void Tool::add_target() {
   std::string names;
-  for (const ml::Target target :
-       {ml::Target::scalar, ml::Target::avx2, ml::Target::avxvnni, ml::Target::avx512}) {
+  for (const ml::Target target : ml::built_targets()) {
     names += (names.empty() ? "{" : ",") + std::string(ml::target_name(target));
   }
   app_.add_option("--target", target_name_, "Instruction set to use; default: ML_TARGET, then the fastest")

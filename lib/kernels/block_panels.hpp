@@ -5,8 +5,9 @@
 // Lanes are rows: a panel of kPanelRows rows is packed into scratch once and multiplied with every tile of
 // kTileTokens tokens, which were packed before. Block by block,
 //
-//   panel  [slot]  quads [k = 0 .. 7][group][64], weights 4 k .. 4 k + 3 of the sixteen rows of a group;
-//                  scales [group][16], float32; biases as the scales, where the encoding has them
+//   panel  [slot]  quads [k = 0 .. 7][group][64], weights 4 k .. 4 k + 3 of the sixteen rows of a group, in
+//                  the order that arrange_columns gives them; scales [group][16], float32; biases as the
+//                  scales, where the encoding has them
 //   tile   [slot]  quants [token][32]; offsets [token], int32; scales [token], float32; up to whole 64 bytes
 //
 // Rule 2 adds block b in lane b mod 16 and folds the lanes at the end. Here one register adds the blocks of
@@ -25,13 +26,18 @@
 #include "kernels/tile_sums.hpp"
 #include "kernels/vector_kernels.hpp"
 
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+#include "kernels/arm/pair_dots.hpp"
+#else
+#include "kernels/quad_dots.hpp"
+#endif
+
 #include <cstring>
 
 namespace ml::kernels {
 namespace {
 
 inline constexpr std::uint64_t kPanelRows = kTileGroups * kLanes;
-inline constexpr int kQuads = kBlockWeights / 4;
 inline constexpr std::uint64_t kPanelScales = kPanelRows * kBlockWeights;  // offset in a slot of a panel
 inline constexpr std::uint64_t kPanelBiases = kPanelScales + kPanelRows * sizeof(float);
 template <class Encoding>
@@ -104,6 +110,7 @@ void pack_panel(const WeightMatrix& w, std::uint64_t row, std::uint64_t row_end,
     for_blocks(n_blocks, [&](std::uint64_t block, std::uint64_t slot) {
       Bytes columns[kQuads];
       Encoding::pack(rows, block, columns);
+      arrange_columns(columns);
       unsigned char* to = panel + slot * kPanelSlot<Encoding> + g * 64;
       for (int k = 0; k < kQuads; ++k) store_quads(to + k * kTileGroups * 64, columns[k]);
     });
@@ -132,26 +139,8 @@ void pack_token(const QuantizedActs& x, std::uint64_t cols, std::uint64_t token,
 template <class Encoding, int kT>
 inline void multiply_slot(const unsigned char* panel, const unsigned char* tile,
                           TileSums<kTileGroups, kT>& sums) {
-  constexpr int kG = kTileGroups;
-  Ints dots[kG][kT];
-#pragma GCC unroll 8
-  for (int t = 0; t < kT; ++t) {
-    const Ints start = Encoding::start(reinterpret_cast<const std::int32_t*>(tile + kTileOffsets) + t);
-#pragma GCC unroll 8
-    for (int g = 0; g < kG; ++g) dots[g][t] = start;
-  }
-#pragma GCC unroll 8
-  for (int k = 0; k < kQuads; ++k) {
-    Bytes weights[kG];
-#pragma GCC unroll 8
-    for (int g = 0; g < kG; ++g) weights[g] = load_quads(panel + (k * kG + g) * 64);
-#pragma GCC unroll 8
-    for (int t = 0; t < kT; ++t) {
-      const Bytes quad = broadcast_quad(tile + t * kBlockWeights + 4 * k);
-#pragma GCC unroll 8
-      for (int g = 0; g < kG; ++g) dots[g][t] = Encoding::dot_quads(weights[g], quad, dots[g][t]);
-    }
-  }
+  Ints dots[kTileGroups][kT];
+  dot_slot<Encoding>(panel, tile, reinterpret_cast<const std::int32_t*>(tile + kTileOffsets), dots);
   const float* weight_scales = reinterpret_cast<const float*>(panel + kPanelScales);
   const float* token_scales = reinterpret_cast<const float*>(tile + kTileScales);
   sums.update([&](int g, int t) {

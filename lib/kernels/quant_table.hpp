@@ -62,6 +62,8 @@ extern const QuantTable scalar_quant_table;
 #if defined(__x86_64__)
 extern const QuantTable avx2_quant_table;
 extern const QuantTable avx512_quant_table;
+#elif defined(__aarch64__)
+extern const QuantTable neon_quant_table;
 #endif
 
 }  // namespace ml::kernels

@@ -123,6 +123,7 @@ void pack_row_blocks(const WeightMatrix& w, std::uint64_t row, std::uint64_t row
     for_blocks(n_blocks, [&](std::uint64_t b, std::uint64_t slot) {
       Bytes quads[kQuads];
       Encoding::load(block.data + b * Encoding::kBlockBytes, quads);
+      arrange_columns(quads);
       unsigned char* to = panel + slot * kPanelSlot<Encoding>;
       for (int k = 0; k < kQuads; ++k) store_quads(to + (k * kTileGroups + g) * 64, quads[k]);
       if (b % w.group_blocks == 0) scales = block.next_scales();

@@ -8,6 +8,8 @@
 
 #if defined(__AVX2__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 namespace ml::kernels {
@@ -46,6 +48,9 @@ inline PieceF about(PieceF a, PieceF b, PieceF c) {
 #elif defined(__AVX2__)
   return reinterpret_cast<PieceF>(
       _mm256_fmadd_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b), reinterpret_cast<__m256>(c)));
+#elif defined(__aarch64__)
+  return reinterpret_cast<PieceF>(vfmaq_f32(
+      reinterpret_cast<float32x4_t>(c), reinterpret_cast<float32x4_t>(a), reinterpret_cast<float32x4_t>(b)));
 #else
   return a * b + c;
 #endif
@@ -58,6 +63,8 @@ inline bool any_reaches(PieceF a, PieceF b) {
 #elif defined(__AVX2__)
   return _mm256_movemask_ps(
              _mm256_cmp_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b), _CMP_NLT_UQ)) != 0;
+#elif defined(__aarch64__)
+  return vminvq_u32(reinterpret_cast<uint32x4_t>(a < b)) == 0;
 #else
   const PieceI below = a < b;
   std::int32_t all = -1;

@@ -198,6 +198,10 @@ extern const Table scalar_table;
 extern const Table avx2_table;
 extern const Table avxvnni_table;
 extern const Table avx512_table;
+#elif defined(__aarch64__)
+extern const Table neon_table;
+extern const Table dotprod_table;
+extern const Table i8mm_table;
 #endif
 
 }  // namespace ml::kernels

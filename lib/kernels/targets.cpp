@@ -13,6 +13,9 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace ml {
@@ -61,6 +64,9 @@ bool has_avx512() {
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
          __builtin_cpu_supports("avx512vnni");
 }
+#elif defined(__aarch64__)
+bool has_dotprod() { return (::getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0; }
+bool has_i8mm() { return has_dotprod() && (::getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0; }
 #endif
 
 // Slowest first.
@@ -70,6 +76,10 @@ constexpr TargetRow kTargets[] = {
     {Target::avx2, "avx2", &kernels::avx2_table, &kernels::avx2_quant_table, has_avx2},
     {Target::avxvnni, "avxvnni", &kernels::avxvnni_table, &kernels::avx2_quant_table, has_avxvnni},
     {Target::avx512, "avx512", &kernels::avx512_table, &kernels::avx512_quant_table, has_avx512},
+#elif defined(__aarch64__)
+    {Target::neon, "neon", &kernels::neon_table, &kernels::neon_quant_table, always},
+    {Target::dotprod, "dotprod", &kernels::dotprod_table, &kernels::neon_quant_table, has_dotprod},
+    {Target::i8mm, "i8mm", &kernels::i8mm_table, &kernels::neon_quant_table, has_i8mm},
 #endif
 };
 
@@ -90,6 +100,12 @@ const TargetRow& row_of(Target target) {
 }
 
 }  // namespace
+
+std::vector<Target> built_targets() {
+  std::vector<Target> targets;
+  for (const TargetRow& row : kTargets) targets.push_back(row.target);
+  return targets;
+}
 
 std::vector<Target> available_targets() {
   std::vector<Target> targets;

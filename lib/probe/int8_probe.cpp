@@ -68,7 +68,7 @@ __attribute__((target("avx2"))) void multiply_avx2() {
 }  // namespace
 
 double int8_operations_per_second(unsigned n_threads, Target target) {
-  const auto name = target_name(target);
+  [[maybe_unused]] const auto name = target_name(target);
 #if defined(__x86_64__)
   constexpr int kRuns = 5;
   if (name == "avx512") {

@@ -25,7 +25,7 @@ PreTokenizer pre_tokenizer_for(std::uint32_t flags) {
   return {stretch, single ? scan_llama3<false, 1> : scan_llama3<false, 3>, ascii};
 }
 
-spans::Find ascii_spans_for(spans::Pattern pattern, Target target) {
+spans::Find ascii_spans_for(spans::Pattern pattern, [[maybe_unused]] Target target) {
   if (pattern == spans::kPatterns) return nullptr;
 #if defined(__x86_64__)
   if (target == Target::best) {

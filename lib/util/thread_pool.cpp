@@ -27,6 +27,8 @@ constexpr std::uint64_t kMaxPieces = 0xffffffff;
 void pause_cpu() {
 #if defined(__x86_64__)
   _mm_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("isb");  // waits about as long; YIELD does nothing on most cores
 #endif
 }
 

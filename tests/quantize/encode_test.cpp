@@ -8,6 +8,7 @@
 #include "reference.hpp"
 #include "util/bytes.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 using namespace ml;
@@ -285,7 +286,8 @@ TEST_CASE("best is never worse than search, by the measure of both", "[quantize]
         CAPTURE(edge_blocks()[b].first, scale_type_name(type), weighted);
         if (std::isinf(search.scale(b, type))) continue;
         double amax = 0;
-        for (std::size_t j = 0; j < 32; ++j) amax = std::fmax(amax, std::fabs(x[32 * b + j]));
+        // Not std::fmax(): g++ 12 for ARM fails on that loop.
+        for (std::size_t j = 0; j < 32; ++j) amax = std::max<double>(amax, std::fabs(x[32 * b + j]));
         if (amax == 0) amax = 1;
         const auto error_of = [&](const Encoded& encoded) {
           double error = 0;

@@ -11,12 +11,16 @@
 namespace ml {
 
 /// A set of kernels for one instruction set. `best` is the fastest that this machine runs.
-enum class Target : std::uint8_t { best, scalar, avx2, avxvnni, avx512 };
+enum class Target : std::uint8_t { best, scalar, avx2, avxvnni, avx512, neon, dotprod, i8mm };
+
+/// @return the targets that this build has, slowest first: scalar and those of its architecture
+ML_API std::vector<Target> built_targets();
 
 /// @return the targets that this build has and this machine runs, slowest first
 ML_API std::vector<Target> available_targets();
 
-/// @return "scalar", "avx2", "avxvnni", "avx512"; the name of the fastest for `best`
+/// @return "scalar", "avx2", "avxvnni", "avx512", "neon", "dotprod", "i8mm"; the name of the fastest for
+///         `best` and for a target of another architecture
 ML_API std::string_view target_name(Target target);
 
 /// Finds a target by name, in any letter case. An empty name takes the environment's ML_TARGET, and the

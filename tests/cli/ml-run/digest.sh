@@ -7,7 +7,7 @@ for type in q8_0 q4_0; do
     run() { ml-run "$type.mlb" -m "$story/tokenizer.json" --acts "$acts" --digest -n 6 "$@" "$prompt" 2>&1 > /dev/null; }
     run --target scalar -t 1 > expected
     [ "$(grep -c '^digest step ' expected)" -eq 5 ]
-    for target in avx2 avxvnni avx512; do
+    for target in avx2 avxvnni avx512 neon dotprod i8mm; do
       run --target "$target" -n 0 > /dev/null || continue  # not on this machine
       for threads in 1 2 3 7; do run --target "$target" -t "$threads" | cmp - expected; done
       for batch in 1 2 3 17 512; do run --target "$target" -b "$batch" | cmp - expected; done
