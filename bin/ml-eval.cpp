@@ -1,12 +1,12 @@
 // Perplexity of a model over texts, and how far it is from another model.
 
-#include "common/find_tokenizer.hpp"
 #include "common/open_model.hpp"
 #include "common/progress.hpp"
 #include "ml_eval/report.hpp"
 
 #include <ml/inspect.hpp>
 #include <ml/output.hpp>
+#include <ml/tokenizer.hpp>
 
 #include <utility>
 
@@ -48,7 +48,7 @@ class Evaluation {
   }
 
   bool read_plan() {
-    tokenizer_path_ = options_.tokenizer.empty() ? cli::find_tokenizer(options_.model) : options_.tokenizer;
+    tokenizer_path_ = options_.tokenizer.empty() ? ml::find_tokenizer(options_.model) : options_.tokenizer;
     if (tokenizer_path_.empty()) {
       return report({.status = ml::Status::arg, .message = "no tokenizer beside the model; name one with -m"},
                     options_.model);

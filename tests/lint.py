@@ -14,7 +14,7 @@ from tap import Tap
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CLANG_FORMAT = 14  # others lay out some lines differently
 MAX_LINES = 600
-CODE = {".cpp", ".hpp"}
+CODE = {".cpp", ".hpp", ".h"}
 TEXT = CODE | {".py", ".build", ".md", ".scd", ".sh", ".txt", ".map", ""}
 # In pieces, so that this file passes.
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
@@ -98,6 +98,13 @@ def unbuilt_pages():
             yield f"man/meson.build has no row for {page.name}"
 
 
+def unnamed_functions():
+    page = (ROOT / "man/ml.3.scd").read_text(encoding="utf-8")
+    for name in (ROOT / "tests/abi/ml_h.functions").read_text(encoding="utf-8").split():
+        if not re.search(rf"\b{name}\*?\(", page):
+            yield f"man/ml.3.scd does not name {name}"
+
+
 def bad_pages():
     for page in sorted((ROOT / "man").glob("*.scd")):
         with open(page, "rb") as source:
@@ -160,6 +167,7 @@ def main():
     report("no tabs, no blanks at the ends of lines", untidy_blanks(text))
     report("every tool has a man page", missing_pages())
     report("every man page is installed", unbuilt_pages())
+    report("ml(3) names every function of ml.h", unnamed_functions())
     if shutil.which("scdoc") is None:
         tap.report("man pages build without a warning", skip="scdoc is not installed")
     else:

@@ -3,10 +3,11 @@
 
 #include "ml_bench/encodings.hpp"
 
-#include "common/find_tokenizer.hpp"
 #include "common/open_model.hpp"
 #include "common/progress.hpp"
 #include "common/text.hpp"
+
+#include <ml/tokenizer.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -133,7 +134,7 @@ class Comparer {
     std::string path = options_.tokenizer;
     if (path.empty())
       path = ml::mog_holds_tokenizer(first.path) ? first.path
-                                                 : cli::find_tokenizer(folder.empty() ? "." : folder);
+                                                 : ml::find_tokenizer(folder.empty() ? "." : folder);
     if (path.empty()) {
       return report({.status = ml::Status::arg, .message = "packs no tokenizer; name one with -m"}, recipe());
     }

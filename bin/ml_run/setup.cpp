@@ -1,6 +1,5 @@
 // The first steps of a run: model, tokenizer, prompt, session.
 
-#include "common/find_tokenizer.hpp"
 #include "common/open_model.hpp"
 #include "ml_run/text_run.hpp"
 
@@ -31,7 +30,7 @@ bool TextRun::open_model() {
 }
 
 bool TextRun::open_tokenizer() {
-  tokenizer_path_ = options_.tokenizer.empty() ? find_tokenizer(options_.model) : options_.tokenizer;
+  tokenizer_path_ = options_.tokenizer.empty() ? ml::find_tokenizer(options_.model) : options_.tokenizer;
   const std::string& path = tokenizer_path_;
   const bool needs_text =
       options_.tokens.empty() || (!options_.ids && options_.n > 0 && options_.imatrix.empty());

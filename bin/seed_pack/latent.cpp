@@ -1,6 +1,5 @@
 #include "seed_pack/latent.hpp"
 
-#include "common/find_tokenizer.hpp"
 #include "common/id_format.hpp"
 #include "common/open_model.hpp"
 #include "common/progress.hpp"
@@ -17,7 +16,7 @@ std::optional<std::vector<std::uint32_t>> read_tokens(cli::Tool& tool, const std
                                                       const LatentArguments& arguments) {
   const auto text = ml::read_text(arguments.calibrate);
   if (!text) return tool.fail(ml::with_path(text.error(), arguments.calibrate)), std::nullopt;
-  const std::string path = arguments.tokenizer.empty() ? cli::find_tokenizer(input) : arguments.tokenizer;
+  const std::string path = arguments.tokenizer.empty() ? ml::find_tokenizer(input) : arguments.tokenizer;
   if (path.empty()) {
     auto ids = cli::parse_ids(*text, "ids");
     if (ids) return *std::move(ids);

@@ -10,7 +10,9 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from tap import Tap
 
-FLAGS = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-x", "c++", "-"]
+FLAGS = ["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+LANGUAGES = {".hpp": [["-std=c++20", "-x", "c++", "-"]],
+             ".h": [["-std=c99", "-x", "c", "-"], ["-std=c++11", "-x", "c++", "-"]]}
 
 
 def main():
@@ -23,12 +25,15 @@ def main():
         name = header.relative_to(options.include)
         # Twice, so that a missing guard shows.
         source = f"#include <{name}>\n#include <{name}>\n"
-        command = [*options.compiler, "-I", str(options.include), *FLAGS]
-        process = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
-        return str(name), None if process.returncode == 0 else process.stderr
+        complaints = ""
+        for language in LANGUAGES[header.suffix]:
+            command = [*options.compiler, "-I", str(options.include), *FLAGS, *language]
+            process = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
+            complaints += process.stderr if process.returncode != 0 else ""
+        return str(name), complaints or None
 
     tap = Tap()
-    headers = sorted(options.include.rglob("*.hpp"))
+    headers = sorted(path for path in options.include.rglob("*") if path.suffix in LANGUAGES)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for name, complaint in pool.map(compile_alone, headers):
             tap.report(f"{name} compiles alone", complaint)

@@ -13,6 +13,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from tap import Tap
 
 
+CXX = ["-std=c++20", "-Wall", "-Wextra", "-Werror"]
+C = ["-x", "c", "-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"]
+
+
 def run(*command, **keywords):
     process = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False, **keywords)
     if process.returncode != 0:
@@ -29,6 +33,8 @@ def main():
     parser.add_argument("--version", required=True)
     parser.add_argument("--tools", default="")
     parser.add_argument("--program", required=True, type=pathlib.Path)
+    parser.add_argument("--model", required=True, type=pathlib.Path, help="a model folder")
+    parser.add_argument("--share", required=True, help="where the prefix holds the examples")
     parser.add_argument("compiler", nargs=argparse.REMAINDER)
     options = parser.parse_args()
     tap = Tap()
@@ -66,37 +72,54 @@ def main():
         def program():
             flags = run("pkg-config", "--cflags", "--libs", "libml", env=environment).split()
             binary = pathlib.Path(destdir) / "program"
-            run(*options.compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", options.program, "-o", binary, *flags)
+            run(*options.compiler, *CXX, options.program, "-o", binary, *flags)
             out = run(binary, destdir, env=environment)
             if out != f"libml {options.version}\n":
                 raise RuntimeError(f"the program prints {out!r}")
 
+        examples = root / options.share / "examples"
+
+        def says_what_ml_run_says(*command):
+            expected = run(root / "bin/ml-run", options.model, "-n", "40", "Once upon a time", env=environment)
+            out = run(*command, options.model, "Once upon a time", env=environment)
+            if out != expected:
+                raise RuntimeError(f"{command[-1]} prints {out!r}, ml-run {expected!r}")
+
+        def example(source, language):
+            flags = run("pkg-config", "--cflags", "--libs", "libml", env=environment).split()
+            binary = pathlib.Path(destdir) / source.replace(".", "-")
+            run(*options.compiler, *language, examples / source, "-x", "none", "-o", binary, *flags)
+            says_what_ml_run_says(binary)
+
         def cmake():
-            source = pathlib.Path(destdir) / "cmake"
-            source.mkdir()
-            (source / "CMakeLists.txt").write_text(
-                "cmake_minimum_required(VERSION 3.18)\nproject(stranger CXX)\n"
-                f"find_package(libml {options.version} REQUIRED)\n"
-                f"add_executable(program {options.program.resolve()})\ntarget_link_libraries(program ml::ml)\n",
-                encoding="utf-8")
-            run("cmake", "-S", source, "-B", source / "build", f"-Dlibml_DIR={libdir}/cmake/libml", env=environment)
-            run("cmake", "--build", source / "build", env=environment)
-            out = run(source / "build/program", source, env=environment)
-            if out != f"libml {options.version}\n":
-                raise RuntimeError(f"the program prints {out!r}")
+            build = pathlib.Path(destdir) / "cmake"
+            run("cmake", "-S", examples, "-B", build, f"-Dlibml_DIR={libdir}/cmake/libml", env=environment)
+            run("cmake", "--build", build, env=environment)
+            says_what_ml_run_says(build / "generate")
+
+        def python():
+            says_what_ml_run_says(sys.executable, examples / "generate.py")
+            broken = subprocess.run([sys.executable, examples / "generate.py", "/nowhere"], env=environment,
+                                    capture_output=True, text=True, check=False)
+            if broken.returncode != 1 or "generate.py: /nowhere: " not in broken.stderr:
+                raise RuntimeError(f"without a model it says {broken.stderr!r}")
 
         step("meson install", install)
         step("libml.so has its links and soname", link_names)
         if shutil.which("pkg-config") is None:
             tap.report("pkg-config knows the version", skip="pkg-config is not installed")
-            tap.report("a program builds through pkg-config and runs", skip="pkg-config is not installed")
+            for name in ("a program builds", "examples/generate.cpp builds", "examples/generate.c builds"):
+                tap.report(f"{name} through pkg-config and runs", skip="pkg-config is not installed")
         else:
             step("pkg-config knows the version", pkg_config)
             step("a program builds through pkg-config and runs", program)
+            step("examples/generate.cpp builds through pkg-config and runs", lambda: example("generate.cpp", CXX))
+            step("examples/generate.c builds through pkg-config and runs", lambda: example("generate.c", C))
         if shutil.which("cmake") is None:
-            tap.report("a program builds through CMake and runs", skip="cmake is not installed")
+            tap.report("examples/generate.cpp builds through CMake and runs", skip="cmake is not installed")
         else:
-            step("a program builds through CMake and runs", cmake)
+            step("examples/generate.cpp builds through CMake and runs", cmake)
+        step("examples/generate.py runs", python)
         for tool in options.tools.split():
             step(f"installed {tool} runs", lambda tool=tool: run(root / "bin" / tool, "--version", env=environment))
     return tap.finish()

@@ -144,6 +144,12 @@ ML_API Result<PackedTokenizer> pack_tokenizer(const std::string& path, const Pac
 /// @return true for a model that carries its own tokenizer (a .gguf): Tokenizer::open() reads it from there
 ML_API bool has_own_tokenizer(const std::string& model);
 
+/// The tokenizer of a model: the one in a .mog or .gguf; else, beside the model, model.mlt or tokenizer.json
+/// in its folder; for a file NAME.mlt before those.
+///
+/// @return  its path, or "" where there is none
+ML_API std::string find_tokenizer(const std::string& model);
+
 /// @return the offset of the first byte that is not UTF-8
 ML_API std::optional<std::uint64_t> find_invalid_utf8(std::string_view text);
 

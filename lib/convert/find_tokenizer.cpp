@@ -1,5 +1,3 @@
-#include "common/find_tokenizer.hpp"
-
 #include <ml/mog.hpp>
 #include <ml/tokenizer.hpp>
 
@@ -7,13 +5,13 @@
 #include <system_error>
 #include <vector>
 
-namespace cli {
+namespace ml {
 
 std::string find_tokenizer(const std::string& model) {
   namespace fs = std::filesystem;
-  if (ml::has_own_tokenizer(model)) return model;
+  if (has_own_tokenizer(model)) return model;
   std::error_code ignored;
-  if (ml::mog_holds_tokenizer(model)) return model;
+  if (mog_holds_tokenizer(model)) return model;
   const fs::path path(model);
   const bool folder = fs::is_directory(path, ignored);
   const fs::path beside = folder ? path : path.parent_path();
@@ -27,4 +25,4 @@ std::string find_tokenizer(const std::string& model) {
   return {};
 }
 
-}  // namespace cli
+}  // namespace ml
