@@ -90,6 +90,18 @@ def missing_pages():
             yield f"man/{source.stem}.1.scd is missing"
 
 
+def missing_sections():
+    """A tool's page says what a script has to know: status, variables, files, and commands that work."""
+    for page in sorted((ROOT / "man").glob("*.1.scd")):
+        names = re.findall(r"^# (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        wanted = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES", "SEE ALSO"]
+        missing = [name for name in wanted if name not in names]
+        if missing:
+            yield f"{page.name} lacks {', '.join(missing)}"
+        elif [name for name in names if name in wanted] != wanted:
+            yield f"{page.name}: its sections stand in another order than {', '.join(wanted)}"
+
+
 def unbuilt_pages():
     rows = (ROOT / "man" / "meson.build").read_text(encoding="utf-8")
     for page in sorted((ROOT / "man").glob("*.scd")):
@@ -166,6 +178,7 @@ def main():
     report("nothing is left for later", matching_lines(text, UNFINISHED))
     report("no tabs, no blanks at the ends of lines", untidy_blanks(text))
     report("every tool has a man page", missing_pages())
+    report("every tool's page has its sections", missing_sections())
     report("every man page is installed", unbuilt_pages())
     report("ml(3) names every function of ml.h", unnamed_functions())
     if shutil.which("scdoc") is None:

@@ -30,7 +30,7 @@ std::string argument_of(const std::string& type, const std::vector<std::string>&
   if (!choices.empty()) {
     std::string joined;
     for (const std::string& choice : choices) joined += (joined.empty() ? "" : "|") + choice;
-    constexpr std::size_t kLongest = 22;
+    constexpr std::size_t kLongest = 24;
     if (joined.size() <= kLongest) return joined;
   }
   if (base == "INT" || base == "UINT") return "N";

@@ -3,15 +3,22 @@
 #include <sys/ioctl.h>
 
 #include <array>
+#include <charconv>
 #include <cstdlib>
 #include <string_view>
+#include <system_error>
 
 namespace cli {
 
 std::size_t terminal_columns(int fd) {
   winsize size{};
   if (::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return 80;
+  const char* given = std::getenv("COLUMNS");
+  const std::string_view text(given == nullptr ? "" : given);
+  std::size_t columns = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), columns);
+  const bool sound = error == std::errc() && end == text.data() + text.size();
+  return sound && columns >= 20 && columns <= 1000 ? columns : 80;
 }
 
 bool unicode_terminal() {

@@ -5,7 +5,8 @@
 
 namespace cli {
 
-/// Columns of the terminal behind a descriptor; 80 where there is none or it does not say.
+/// Columns of the terminal behind a descriptor; those of COLUMNS, else 80, where there is none or it does not
+/// say.
 std::size_t terminal_columns(int fd);
 
 /// True where the environment's terminal and locale show more than ASCII.

@@ -3,8 +3,10 @@
 #include "common/help.hpp"
 #include "common/option_table.hpp"
 #include "common/progress.hpp"
+#include "common/terminal.hpp"
 #include "common/text.hpp"
 
+#include <cstdlib>
 #include <map>
 #include <sstream>
 #include <string>
@@ -140,4 +142,15 @@ TEST_CASE("completion scripts quote what descriptions hold", "[cli]") {
   CHECK(fish.find("complete -c ml-x -l type -x -a 'q8_0 q4_0' -d 'Encoding: one of [a], it\\'s \"that\"'") !=
         std::string::npos);
   CHECK(fish.find("complete -c ml-x -s o -l output -r -F -d 'Where to'") != std::string::npos);
+}
+
+TEST_CASE("a terminal that does not tell its width has that of COLUMNS", "[cli]") {
+  for (const auto& [given, columns] : std::map<std::string, std::size_t>{
+           {"132", 132}, {"", 80}, {"7", 80}, {"wide", 80}, {"100x", 80}, {"99999", 80}}) {
+    INFO(given);
+    ::setenv("COLUMNS", given.c_str(), 1);
+    CHECK(terminal_columns(-1) == columns);
+  }
+  ::unsetenv("COLUMNS");
+  CHECK(terminal_columns(-1) == 80);
 }

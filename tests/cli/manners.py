@@ -95,7 +95,14 @@ def man_complaint(man, help_text):
         return f"{man.name} is missing"
     page = man.read_text(encoding="utf-8").replace("\\", "")
     missing = [name for name in sorted(help_options(help_text)) if not re.search(rf"\*{re.escape(name)}[\s*=,]", page)]
-    return f"{man.name} does not name {', '.join(missing)}" if missing else None
+    if missing:
+        return f"{man.name} does not name {', '.join(missing)}"
+    options = re.search(r"^# OPTIONS\n(.*?)^# ", page, re.MULTILINE | re.DOTALL)[1]
+    described = set()
+    for line in re.findall(r"^\*-.*$", options, re.MULTILINE):
+        described.update(re.findall(r"\*(--?[a-zA-Z][\w-]*)\*", line))
+    unknown = described - help_options(help_text)
+    return f"{man.name} describes {', '.join(sorted(unknown))}, which does not exist" if unknown else None
 
 
 def completion_checks(tool, run, help_text):
