@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
@@ -49,17 +50,20 @@ struct Read {
   std::size_t size = 0;
 };
 
+Error no_memory(const std::string& path) {
+  return {.status = Status::nomem, .message = "input does not fit into memory", .path = path};
+}
+
 // Memory grows with what arrives, so a lying size costs nothing.
 Result<Read> read_all(int fd, const std::string& path) {
   std::size_t capacity = std::size_t(1) << 16;
   Read read{allocate(capacity), 0};
-  const Error no_memory{.status = Status::nomem, .message = "input does not fit into memory", .path = path};
-  if (!read.buffer) return no_memory;
+  if (!read.buffer) return no_memory(path);
   for (;;) {
     if (read.size == capacity) {
-      if (capacity >= InputBytes::kMaxPipeBytes) return no_memory;
+      if (capacity >= InputBytes::kMaxPipeBytes) return no_memory(path);
       Buffer larger = allocate(capacity * 2);
-      if (!larger) return no_memory;
+      if (!larger) return no_memory(path);
       std::memcpy(larger.get(), read.buffer.get(), read.size);
       read.buffer = std::move(larger);
       capacity *= 2;
@@ -87,6 +91,7 @@ Result<std::shared_ptr<const InputBytes>> InputBytes::open(const std::string& pa
   }
   const bool at_start = !standard_input || ::lseek(fd.get(), 0, SEEK_CUR) == 0;
   if (S_ISREG(info.st_mode) && info.st_size > 0 && at_start) {
+    if (info.st_size > PTRDIFF_MAX) return no_memory(path);
     const auto size = static_cast<std::size_t>(info.st_size);
     void* map = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
     if (map != MAP_FAILED) {
