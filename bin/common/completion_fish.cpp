@@ -9,7 +9,7 @@ namespace {
 // %N is the tool's name, %I the one of its functions, %V the options that take values.
 constexpr std::string_view kFunctions = R"(# fish completion for %N, generated from its option table
 function __%I_word # the value at the cursor
-  string replace -r -- '^--[^=]*=' '' (commandline -ct)
+  string replace -r -- '^(--[^=]*=)?["\']?' '' (commandline -ct)
 end
 function __%I_is # operand FIRST LAST | value N OPTION...: what the word at the cursor is
   set -l tokens (commandline -opc)

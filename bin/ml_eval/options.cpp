@@ -72,7 +72,7 @@ void declare_options(cli::Tool& tool, Options& options) {
       ->transform(CLI::CheckedTransformer(std::map<std::string, ml::LogitPrecision>{
           {"16", ml::LogitPrecision::bits16}, {"32", ml::LogitPrecision::bits32}}));
   app.add_option("--against", options.against, "Compare with a model, or with what --save-logits wrote")
-      ->type_name("MODEL|FILE");
+      ->type_name(cli::type_of("MODEL|FILE", cli::files_with({".mlb", ".mog", ".gguf", ".logits"})));
   app.add_flag("--by-position", options.by_position, "A row for each range of positions in the window");
   app.add_flag("--by-window", options.by_window, "A row for each window");
   app.add_flag("--merge", options.merge, "Join results of --json into one; all operands are such files");

@@ -40,6 +40,8 @@ CASES = [
     ("ml-run story.mlb --draft=sto", "--draft=story.mlb"),
     ("ml-eval story.mlb not", "notes.txt"),
     ("ml-eval --against sto", "story.mlb"),
+    ("ml-eval --against log", "log.logits"),
+    ("ml-bench --tokenizer=tok", "--tokenizer=token.mlt"),
     ("mlt-encode -m tok", "token.mlt"),
     ("mlt-encode --format pi", "pieces"),
     ("mog-pack rec", "recipe.json"),
@@ -57,7 +59,7 @@ CASES = [
     ("imatrix-merge --js", "--json"),
 ]
 FILES = ["story.mlb", "story.txt", "notes.txt", "token.mlt", "token.txt", "recipe.json", "recipe.txt", "importance.mli",
-         "importance.txt", "baseline.json", "baseline.txt", "folder/config.json", "folderol.txt"]
+         "importance.txt", "baseline.json", "baseline.txt", "log.logits", "log.txt", "folder/config.json", "folderol.txt"]
 
 
 class Shell:
