@@ -125,6 +125,7 @@ TEST_CASE("help is within 80 columns and ends with the example", "[cli]") {
 
 TEST_CASE("a type name carries what its values may be", "[cli]") {
   CLI::App app;
+  app.set_help_flag();
   std::vector<std::string> both;
   std::string classes;
   app.add_option("--both", both, "A file and a list")
