@@ -31,9 +31,16 @@ struct Arguments {
   bool json = false;
 };
 
+std::vector<std::string> class_names() {
+  std::vector<std::string> names;
+  for (const ml::Q8Class& row : ml::q8_classes()) names.emplace_back(row.name);
+  return names;
+}
+
 void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("INPUT", arguments.input,
-                 "A checkpoint folder, a .gguf or a .mlb; - or none: a .mlb on standard input");
+                 "A checkpoint folder, a .gguf or a .mlb; - or none: a .mlb on standard input")
+      ->type_name(cli::type_of("INPUT", cli::files_with({".mlb", ".gguf"})));
   app.add_option("-o,--output", arguments.output, "The .mlb to write; - or none: standard output")
       ->type_name("FILE");
   app.add_option("--type", arguments.type, "Encoding of the matrices; of a .gguf: as it stores them")
@@ -46,7 +53,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
          "--q8", arguments.q8,
          "With q4_0: classes of matrices to store as Q8_0 (tok_emb wcls qk v o gate_up down, separated by "
          "commas); may be given again")
-      ->type_name("CLASS")
+      ->type_name(cli::type_of("CLASS", cli::list_of(class_names())))
       ->delimiter(',')
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option(
@@ -57,7 +64,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->capture_default_str();
   app.add_option("--imatrix", arguments.imatrix,
                  "With q4_0, search or best: an importance matrix of the model, which weighs the errors")
-      ->type_name("FILE");
+      ->type_name(cli::type_of("FILE", cli::files_with({".mli", ".gguf"})));
   app.add_option("--max-seq", arguments.max_seq, "Lower the longest context to this many positions")
       ->check(CLI::Range(1u, 1u << 24));
   app.add_flag("--requantize", arguments.requantize,

@@ -17,7 +17,8 @@ struct Options {
 void add_options(cli::Tool& tool, Options& options) {
   auto& app = tool.app();
   app.add_option("INPUT", options.input,
-                 "A tokenizer.json, a folder that holds one, a .gguf or a .mlt; - or none: standard input");
+                 "A tokenizer.json, a folder that holds one, a .gguf or a .mlt; - or none: standard input")
+      ->type_name(cli::type_of("INPUT", cli::tokenizer_files()));
   app.add_option("-o,--output", options.output, "Where the .mlt goes; default: standard output")
       ->type_name("FILE");
   app.add_flag("--lossy", options.pack.lossy,

@@ -20,7 +20,7 @@ struct Arguments {
 
 void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("RECIPE", arguments.recipe, "The JSON file that says what goes where")
-      ->type_name("FILE")
+      ->type_name(cli::type_of("RECIPE", cli::recipe_files()))
       ->required();
   app.add_option("-o,--output", arguments.output, "The .mog to write; - or none: standard output")
       ->type_name("FILE");
@@ -30,7 +30,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
          "--set", arguments.overrides,
          "Another encoding for the slots that a pattern matches, as layers.*.q_proj=int4_g64_f32; may be "
          "given again, the last match counts")
-      ->type_name("GLOB=ENCODING")
+      ->type_name(cli::type_of("GLOB=ENCODING", cli::pattern_with(cli::mog_encoding_names())))
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_flag("--dry-run", arguments.dry_run,
                "Print the directory that would be written, and write nothing");

@@ -42,21 +42,21 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->capture_default_str();
   app.add_option("--rule", arguments.rules,
                  "GLOB=ENC: the encoding of tensors whose names fit; may be given again, the last match wins")
-      ->type_name("GLOB=ENC")
+      ->type_name(cli::type_of("GLOB=ENC", cli::pattern_with(kEncodings)))
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--mla", arguments.mla, "Encoding of the tensors of latent attention")
       ->check(CLI::IsMember(kEncodings, CLI::ignore_case));
   seed_pack::add_latent_options(app, arguments.latent);
   app.add_option("--imatrix", arguments.imatrix,
                  "An MLI1 importance matrix of the model: the seed search weighs errors by it")
-      ->type_name("FILE");
+      ->type_name(cli::type_of("FILE", cli::files_with({".mli", ".gguf"})));
   app.add_option("--shard-size", arguments.shard_size,
                  "Largest shard in bytes; K, M and G are powers of 1000")
       ->type_name("SIZE")
       ->capture_default_str();
   app.add_option("--loader", arguments.loader,
                  "A Python file to copy and to name as model_file in config.json")
-      ->type_name("FILE");
+      ->type_name(cli::type_of("FILE", cli::files_with({".py"})));
   app.add_option("--work", arguments.work,
                  "Keep searched tensors in this folder, so that another try takes them from there")
       ->type_name("FOLDER");

@@ -1,7 +1,6 @@
 #include "common/option_table.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 namespace cli {
@@ -25,8 +24,9 @@ std::vector<std::string> choices_of(const std::string& type) {
   return choices;
 }
 
-std::string argument_of(const std::string& type, const std::vector<std::string>& choices) {
-  const std::string base = type.substr(0, type.find_first_of(":{"));
+std::string argument_of(const std::string& type) {
+  const std::string base = type.substr(0, type.find_first_of(":{\x1f"));
+  const std::vector<std::string> choices = choices_of(type);
   if (!choices.empty()) {
     std::string joined;
     for (const std::string& choice : choices) joined += (joined.empty() ? "" : "|") + choice;
@@ -38,11 +38,12 @@ std::string argument_of(const std::string& type, const std::vector<std::string>&
   return base.empty() ? "VALUE" : base;
 }
 
-bool names_files(const std::string& argument) {
-  constexpr std::array<std::string_view, 8> kWords = {"FILE", "FOLDER", "DIR",   "PATH",
-                                                      "OUT",  "MODEL",  "INPUT", "TOK"};
-  return std::any_of(kWords.begin(), kWords.end(),
-                     [&](std::string_view word) { return argument.find(word) != std::string::npos; });
+// Where a tool says nothing: a fixed set as CLI11 knows it, else what such a value usually is.
+std::vector<Values> values_of(const std::string& type, const std::string& shown) {
+  if (auto told = values_in(type)) return *told;
+  if (std::vector<std::string> choices = choices_of(type); !choices.empty())
+    return {{.names = std::move(choices), .separators = type.ends_with("[,...]") ? "," : ""}};
+  return {usual_values(shown)};
 }
 
 OptionRow row_of(const CLI::Option& option) {
@@ -57,13 +58,14 @@ OptionRow row_of(const CLI::Option& option) {
   row.group = option.get_group();
   if (row.operand) {
     row.argument = option.get_name(true, false);
-    row.files = true;
+    const auto told = values_in(option.get_type_name());
+    row.values = told ? *told : std::vector<Values>{usual_values(row.argument)};
+    row.values.front().files = true;
   } else if (option.get_type_size() != 0 && option.get_items_expected_max() != 0) {
     std::string type = option.get_type_name();
     if (type.find(":FILE") != std::string::npos || type.find(":DIR") != std::string::npos) type = "FILE";
-    row.choices = choices_of(type);
-    row.argument = argument_of(type, row.choices);
-    row.files = row.choices.empty() && names_files(row.argument);
+    row.argument = argument_of(type);
+    row.values = values_of(type, row.argument);
   }
   return row;
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "common/values.hpp"
+
 #include <CLI/CLI.hpp>
 
 #include <string>
@@ -12,14 +14,13 @@ struct OptionRow {
   std::vector<std::string> short_names;  ///< "o"
   std::vector<std::string> long_names;   ///< "output"
   std::string argument;                  ///< "FILE"; empty for a flag
-  std::vector<std::string> choices;      ///< the fixed set of values, where there is one
+  std::vector<Values> values;            ///< what each of its values may be; empty for a flag
   std::string description;
   std::string default_value;
   std::string group;  ///< heading in --help
   bool operand = false;
   bool required = false;
-  bool many = false;   ///< may be given more than once
-  bool files = false;  ///< its values name files
+  bool many = false;  ///< may be given more than once
 };
 
 /// @return the visible rows: operands, the tool's own options in their order, then the common ones

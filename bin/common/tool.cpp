@@ -71,10 +71,11 @@ std::string choice_message(const CLI::App& app, const std::string& error_text) {
   for (const OptionRow& row : option_table(app)) {
     const bool named = std::any_of(row.long_names.begin(), row.long_names.end(),
                                    [&](const std::string& known) { return "--" + known == name; });
-    if (!named || row.choices.empty()) continue;
+    if (!named || row.values.empty() || !row.values.front().one_name()) continue;
     const auto& values = app.get_option(name)->results();
     return fmt::format("{} is '{}', must be one of {}", name,
-                       values.empty() ? "" : without_mark(values.back()), fmt::join(row.choices, ", "));
+                       values.empty() ? "" : without_mark(values.back()),
+                       fmt::join(row.values.front().names, ", "));
   }
   return {};
 }

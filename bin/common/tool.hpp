@@ -1,5 +1,7 @@
 #pragma once
 
+#include "common/values.hpp"
+
 #include <ml/status.hpp>
 #include <ml/target.hpp>
 

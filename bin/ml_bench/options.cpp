@@ -101,7 +101,7 @@ void declare_options(cli::Tool& tool, Options& options) {
       ->check(CLI::IsMember({"md", "csv", "json", "jsonl"}))
       ->capture_default_str();
   app.add_option("--baseline", options.baseline, "Compare with what --format json or jsonl wrote")
-      ->type_name("FILE");
+      ->type_name(cli::type_of("FILE", cli::files_with({".json", ".jsonl"})));
   app.add_option("--fail-above", options.fail_above,
                  "With --baseline: exit 1 where a test is slower by more percent than this and the noise")
       ->type_name("PCT");
@@ -109,10 +109,13 @@ void declare_options(cli::Tool& tool, Options& options) {
                "Add XXH3-128 of the logits; another one than the baseline's fails");
   app.add_flag(
       "--json", [&options](std::int64_t) { options.format = "jsonl"; }, "The same as --format jsonl");
+  std::vector<std::string> items = cli::mog_encoding_names();
+  items.emplace_back("recipe");
   app.add_option("--encodings", options.encodings,
                  "Pack a checkpoint by a recipe of mog-pack, once for each item of the list, and compare: "
                  "ENCODING for all matrices, GLOB=ENCODING, recipe, or several joined by +")
-      ->type_name("RECIPE-FILE ITEM[,ITEM...]")
+      ->type_name(cli::type_of("RECIPE-FILE ITEM[,ITEM...]",
+                               std::vector{cli::recipe_files(), cli::list_of(items, ",+=")}))
       ->expected(2);
   app.add_option(
          "--text", options.texts,
@@ -126,7 +129,7 @@ void declare_options(cli::Tool& tool, Options& options) {
       ->check(CLI::Range(1u, kMaxTokens));
   app.add_option("--tokenizer", options.tokenizer,
                  "Of a --text; default: the one that the recipe packs, or one beside the checkpoint")
-      ->type_name("FILE");
+      ->type_name(cli::type_of("FILE", cli::tokenizer_files()));
   app.add_flag("--trust", options.trust, "Skip the pass over the quants of files that were checked before");
   tool.allow_targets();
 }

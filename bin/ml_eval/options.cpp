@@ -1,25 +1,16 @@
 #include "ml_eval/options.hpp"
 
+#include "common/shard.hpp"
 #include "common/standard_input.hpp"
 #include "ml_eval/texts.hpp"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
-#include <system_error>
 
 namespace ml_eval {
 
 namespace {
-
-bool read_shard(const std::string& text, std::uint64_t& index, std::uint64_t& n) {
-  const char* end = text.data() + text.size();
-  const auto [slash, error] = std::from_chars(text.data(), end, index);
-  if (error != std::errc() || slash == end || *slash != '/') return false;
-  const auto [after, error_after] = std::from_chars(slash + 1, end, n);
-  return error_after == std::errc() && after == end && index >= 1 && index <= n;
-}
 
 // Options of an evaluation, which --merge does not make.
 std::string merge_problem(const CLI::App& app, const Options& options) {
@@ -44,7 +35,7 @@ void declare_options(cli::Tool& tool, Options& options) {
   app.add_option("TEXT-FILE", options.texts, "Texts; - or none: standard input");
   app.add_option("-m,--tokenizer", options.tokenizer,
                  "A .mlt, tokenizer.json, .gguf or .mog (default: the model's own, or one beside it)")
-      ->type_name("FILE");
+      ->type_name(cli::type_of("FILE", cli::tokenizer_files()));
   app.add_option("--split", options.split,
                  "A file holds several texts with TEXT between them; \\n is a newline, \\t a tab")
       ->type_name("TEXT");
@@ -81,7 +72,7 @@ void declare_options(cli::Tool& tool, Options& options) {
       ->transform(CLI::CheckedTransformer(std::map<std::string, ml::LogitPrecision>{
           {"16", ml::LogitPrecision::bits16}, {"32", ml::LogitPrecision::bits32}}));
   app.add_option("--against", options.against, "Compare with a model, or with what --save-logits wrote")
-      ->type_name("MODEL|FILE");
+      ->type_name(cli::type_of("MODEL|FILE", cli::files_with({".mlb", ".mog", ".gguf", ".logits"})));
   app.add_flag("--by-position", options.by_position, "A row for each range of positions in the window");
   app.add_flag("--by-window", options.by_window, "A row for each window");
   app.add_flag("--merge", options.merge, "Join results of --json into one; all operands are such files");
@@ -93,9 +84,12 @@ void declare_options(cli::Tool& tool, Options& options) {
 
 std::string finish_options(const CLI::App& app, Options& options) {
   if (options.bos && options.no_bos) return "--bos and --no-bos exclude each other";
-  if (!options.shard.empty() && !read_shard(options.shard, options.shard_index, options.n_shards))
-    return fmt::format("--shard is '{}', must be K/N with K from 1 to N", options.shard);
-  if (!options.shard.empty()) --options.shard_index;
+  if (!options.shard.empty()) {
+    const auto shard = cli::parse_shard(options.shard);
+    if (!shard) return fmt::format("--shard is '{}', must be K/N with K from 1 to N", options.shard);
+    options.shard_index = shard->index;
+    options.n_shards = shard->n;
+  }
   if (!unescape(options.split)) return fmt::format("--split is '{}': {}", options.split, kEscapes);
   if (options.merge) return merge_problem(app, options);
   if (options.precision && options.save_logits.empty()) return "--bits needs --save-logits";

@@ -163,6 +163,17 @@ std::vector<std::uint32_t> Chunks::at(std::uint64_t i) const {
   return chunk;
 }
 
+void Chunks::keep(const Shard& shard) {
+  // As many for each, and one more for the first ones.
+  const std::uint64_t n_each = count() / shard.n;
+  const std::uint64_t n_left = count() % shard.n;
+  const auto bound = [&](std::uint64_t index) {
+    const std::uint64_t chunk = n_each * index + std::min(index, n_left);
+    return static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(chunk * n_text(), text.size()));
+  };
+  text = {text.begin() + bound(shard.index), text.begin() + bound(shard.index + 1)};
+}
+
 void collect_imatrix(Tool& tool, const RunOptions& options, const ml::Model& model, Chunks chunks,
                      const std::vector<std::string>& inputs) {
   const std::uint32_t max_seq = model.desc().max_seq;
@@ -175,6 +186,14 @@ void collect_imatrix(Tool& tool, const RunOptions& options, const ml::Model& mod
   }
   if (chunks.n_text() == 0) {
     return tool.fail({.status = ml::Status::arg, .message = "a chunk of 1 token holds BOS alone"});
+  }
+  if (!options.shard.empty()) {
+    chunks.keep(*parse_shard(options.shard));
+    if (chunks.text.empty()) {
+      return tool.fail(
+          {.status = ml::Status::arg,
+           .message = fmt::format("--shard {} is empty: the text has fewer chunks", options.shard)});
+    }
   }
   Collection collection(tool, options, model, std::move(chunks), inputs);
   if (collection.begin()) collection.run();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "common/shard.hpp"
 #include "ml_run/options.hpp"
 
 #include <ml/model.hpp>
@@ -21,6 +22,8 @@ struct Chunks {
   std::uint64_t count() const { return (text.size() + n_text() - 1) / n_text(); }
   std::uint64_t n_tokens() const { return text.size() + (bos ? count() : 0); }
   std::vector<std::uint32_t> at(std::uint64_t i) const;
+  /// Keeps the chunks of one shard: neighbours, so that an interrupted collection goes on in it.
+  void keep(const Shard& shard);
 };
 
 /// --imatrix: collects the sums of squares of a model's inputs over a text, saving now and then.

@@ -1,5 +1,7 @@
 #include "ml_run/options.hpp"
 
+#include "common/shard.hpp"
+
 #include <charconv>
 #include <filesystem>
 #include <map>
@@ -43,14 +45,15 @@ void declare_run_options(Tool& tool, RunOptions& options) {
   app.add_option("PROMPT", options.prompt, "The prompt; standard input when none is given");
   app.add_option("-p", options.p, "With MODEL: as --prompt-file; without: as --prompt")
       ->type_name("FILE|TEXT");
-  app.add_option("-m", options.m, "With MODEL: as --tokenizer; without: as --model")->type_name("FILE");
+  app.add_option("-m", options.m, "With MODEL: as --tokenizer; without: as --model")
+      ->type_name(type_of("FILE", files_with({".mlt", ".json", ".mlb", ".mog", ".gguf"})));
   app.add_option("--prompt-file,--file", options.prompt_file, "Read the prompt from this file")
       ->type_name("FILE");
   app.add_option("--prompt", options.prompt_text, "The prompt itself");
   app.add_option("--model", options.named_model, "MODEL; all operands are then PROMPT")->type_name("MODEL");
   app.add_option("--tokenizer", options.tokenizer,
                  "A .mlt, tokenizer.json, .gguf or .mog (default: the model's own, or one beside it)")
-      ->type_name("FILE");
+      ->type_name(type_of("FILE", tokenizer_files()));
   app.add_option_function<std::string>(
          "--tokens", [&options](const std::string& text) { options.tokens = parse_tokens(text); },
          "Prompt as token ids, separated by commas")
@@ -128,6 +131,9 @@ void declare_run_options(Tool& tool, RunOptions& options) {
   app.add_option("--save-every", options.save_every,
                  "Chunks after which --imatrix saves (default: every 30 seconds)")
       ->check(CLI::Range(1u, 1u << 31));
+  app.add_option("--shard", options.shard,
+                 "With --imatrix: the Kth of N parts of the text's chunks; imatrix-merge joins them")
+      ->type_name("K/N");
   tool.add_threads();
   tool.add_force();
 }
@@ -145,6 +151,8 @@ ml::SessionOptions session_options(const Tool& tool, const RunOptions& options) 
 }
 
 std::string usage_problem(const RunOptions& options) {
+  if (!options.shard.empty() && !parse_shard(options.shard))
+    return fmt::format("--shard is '{}', must be K/N with K from 1 to N", options.shard);
   const int sources = !options.prompt.empty() + !options.prompt_file.empty() + !options.tokens.empty();
   if (sources > 1) return "PROMPT, --prompt-file and --tokens exclude each other";
   if (options.jsonl && (sources != 0 || options.echo || options.digest || options.stats ||
@@ -156,9 +164,9 @@ std::string usage_problem(const RunOptions& options) {
   if (options.chat && (!options.tokens.empty() || options.jsonl || !options.session.empty())) {
     return "--chat excludes --tokens, --jsonl and --session";
   }
-  if (options.imatrix.empty() &&
-      (options.chunk != 0 || options.save_every != 0 || options.all_logits || options.resume)) {
-    return "--chunk, --all-logits, --resume and --save-every need --imatrix";
+  if (options.imatrix.empty() && (options.chunk != 0 || options.save_every != 0 || options.all_logits ||
+                                  options.resume || !options.shard.empty())) {
+    return "--chunk, --all-logits, --resume, --save-every and --shard need --imatrix";
   }
   if (!options.imatrix.empty() && (options.jsonl || options.chat || !options.session.empty() ||
                                    !options.logits.empty() || options.digest || options.stats ||

@@ -49,6 +49,7 @@ struct RunOptions {
   std::uint32_t save_every = 0;
   bool all_logits = false;
   bool resume = false;
+  std::string shard;
   bool stats = false;
   bool trust = false;
 };

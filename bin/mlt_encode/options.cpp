@@ -9,7 +9,7 @@ void add_options(cli::Tool& tool, Options& options) {
   app.add_option("TEXT-FILE", options.files, "Texts, or ids with --decode; default: standard input");
   app.add_option("-m,--tokenizer", options.tokenizer,
                  "A .mlt, .mog or .gguf, a tokenizer.json, or a folder that holds one")
-      ->type_name("FILE")
+      ->type_name(cli::type_of("FILE", cli::tokenizer_files()))
       ->required();
   app.add_flag("-d,--decode", options.decode, "Ids to text");
   app.add_flag("--lines", options.lines, "Each line is a text (or the ids of one)");

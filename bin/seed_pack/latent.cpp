@@ -41,7 +41,7 @@ void add_latent_options(CLI::App& app, LatentArguments& arguments) {
       ->type_name("FILE");
   app.add_option("-m,--tokenizer", arguments.tokenizer,
                  "Tokenizer of --calibrate; default: the one beside the model")
-      ->type_name("FILE");
+      ->type_name(cli::type_of("FILE", cli::tokenizer_files()));
 }
 
 std::optional<ml::LatentConversion> convert(cli::Tool& tool, const std::string& input,

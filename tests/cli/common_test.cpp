@@ -97,14 +97,16 @@ TEST_CASE("the option table knows arguments, fixed sets and files", "[cli]") {
   CHECK(rows[0].required);
   CHECK(rows[0].many);
   CHECK(rows[1].argument == "OUT.mlb");
-  CHECK(rows[1].files);
-  CHECK(rows[2].choices == std::vector<std::string>{"q8_0", "q4_0"});
+  REQUIRE(rows[1].values.size() == 1);
+  CHECK(rows[1].values[0].files);
+  CHECK(rows[2].values.at(0).names == std::vector<std::string>{"q8_0", "q4_0"});
   CHECK(rows[2].argument == "q8_0|q4_0");
-  CHECK(rows[3].choices == std::vector<std::string>{"fast", "slow"});
+  CHECK(rows[3].values.at(0).names == std::vector<std::string>{"fast", "slow"});
   CHECK(rows[4].argument == "N");
-  CHECK_FALSE(rows[4].files);
+  CHECK_FALSE(rows[4].values.at(0).files);
   CHECK(rows[5].many);
   CHECK(rows[6].argument.empty());
+  CHECK(rows[6].values.empty());
   CHECK(rows[7].long_names == std::vector<std::string>{"help"});
 }
 
@@ -123,14 +125,41 @@ TEST_CASE("help is within 80 columns and ends with the example", "[cli]") {
   for (std::string line; std::getline(lines, line);) CHECK(line.size() < 80);
 }
 
+TEST_CASE("a type name carries what its values may be", "[cli]") {
+  CLI::App app;
+  app.set_help_flag();
+  std::vector<std::string> both;
+  std::string classes;
+  app.add_option("--both", both, "A file and a list")
+      ->type_name(
+          type_of("FILE ITEM[,ITEM...]", std::vector{files_with({".json", ".x"}), list_of({"a", "b"}, ",+")}))
+      ->expected(2);
+  app.add_option("--rule", classes, "A rule")->type_name(type_of("GLOB=NAME", pattern_with({"c"})));
+  const std::vector<OptionRow> rows = option_table(app);
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].argument == "FILE ITEM[,ITEM...]");
+  REQUIRE(rows[0].values.size() == 2);
+  CHECK(rows[0].values[0].files);
+  CHECK(rows[0].values[0].suffixes == std::vector<std::string>{".json", ".x"});
+  CHECK(rows[0].values[0].names.empty());
+  CHECK(rows[0].values[1].names == std::vector<std::string>{"a", "b"});
+  CHECK(rows[0].values[1].separators == ",+");
+  CHECK_FALSE(rows[0].values[1].files);
+  CHECK_FALSE(rows[0].values[1].one_name());
+  CHECK(rows[1].values.at(0).after_separator);
+  CHECK(usual_values("MODEL").suffixes.size() == 3);
+  CHECK(usual_values("OUT.mlb").suffixes.empty());
+  CHECK_FALSE(usual_values("TEXT").files);
+}
+
 TEST_CASE("completion scripts quote what descriptions hold", "[cli]") {
   CLI::App app;
   Options options;
   add(app, options);
   const auto rows = option_table(app);
   const std::string bash = completion_script("bash", "ml-x", rows);
-  CHECK(bash.find("--type) COMPREPLY=($(compgen -W 'q8_0 q4_0' -- \"$cur\")); return ;;") !=
-        std::string::npos);
+  CHECK(bash.find("--type:0) _ml_x_names '' q8_0 q4_0 ;;") != std::string::npos);
+  CHECK(bash.find("--output:0) _ml_x_files  ;;") != std::string::npos);
   CHECK(bash.find("complete -F _ml_x ml-x\n") != std::string::npos);
   const std::string zsh = completion_script("zsh", "ml-x", rows);
   CHECK(zsh.starts_with("#compdef ml-x\n"));

@@ -31,3 +31,24 @@ cmp part.mli whole.mli
 run --imatrix part.mli --resume
 cmp part.mli whole.mli
 rm -f .part.mli.*.tmp # where a file system has no files without a name
+# Shards, added in any order, are the whole but for the rounding of its sums; more shards than chunks leave one empty.
+same_sums=$ML_TEST_DATA/../batches/same_sums.py
+n_chunks=$(mlb-info --json whole.mli | python3 -c 'import json, sys; print(-(-json.load(sys.stdin)["fields"]["tokens"] // 64))')
+for n in 3 "$n_chunks"; do
+  rm -f shard.*
+  for k in $(seq "$n"); do run --imatrix "shard.$k" --shard "$k/$n"; done
+  # shellcheck disable=SC2046
+  imatrix-merge -q $(ls -r shard.*) -o joined.mli -f
+  python3 "$same_sums" joined.mli whole.mli
+  imatrix-merge -q shard.* -o - | cmp - joined.mli
+done
+for matrix in whole joined; do mlb-quant -q "$story" --type q4_0 --imatrix $matrix.mli -o $matrix.mlb; done
+cmp whole.mlb joined.mlb
+rc=0; run --imatrix none.mli --shard "$((n_chunks + 1))/$((n_chunks + 1))" 2> err || rc=$?
+[ $rc -eq 1 ] && grep -q 'shard.*is empty' err && [ ! -e none.mli ]
+for wrong in 0/2 3/2 1 1/ /2 a/b 1/2/3; do
+  rc=0; run --imatrix none.mli --shard "$wrong" 2> err || rc=$?
+  [ $rc -eq 2 ] && grep -q 'must be K/N' err
+done
+rc=0; run --shard 1/2 2> err || rc=$?
+[ $rc -eq 2 ] && grep -q 'need --imatrix' err

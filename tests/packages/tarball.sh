@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# tarball.sh FILE: unpacks it into a folder with a blank in its name and uses its tools from another folder, with no environment.
+set -euo pipefail
+tests=$(cd "$(dirname "$0")/.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/any where" "$work/elsewhere"
+tar -xf "$1" -C "$work/any where"
+tree=("$work/any where"/mlutils-*)
+cp -r "$tests/data/models/stories260K" "$work/story"
+cd "$work/elsewhere"
+for tool in "${tree[0]}"/bin/*; do
+  if readelf --dynamic --program-headers --wide "$tool" | grep -E 'NEEDED|INTERP'; then
+    echo "tarball.sh: $tool needs a shared library" >&2
+    exit 1
+  fi
+  env -i "$tool" --version > /dev/null
+done
+run() { env -i "${tree[0]}/bin/$1" "${@:2}"; }
+run mlb-quant --quiet "$work/story" --type q8_0 -o model.mlb
+cp "$work/story/tokenizer.json" .
+run ml-run model.mlb --threads 2 -n 40 "Once upon a time" > text
+grep -q "little girl named Lily" text
+for page in ml-run.1 mlb.5 ml.7; do [[ -s ${tree[0]}/share/man/man${page##*.}/$page ]]; done
+for file in LICENSE README.md NEWS.md share/mlutils/recipes/llama.json share/bash-completion/completions/ml-run; do [[ -s ${tree[0]}/$file ]]; done
+run mog-pack "${tree[0]}/share/mlutils/recipes/llama.json" --root "$work/story" --quiet -o model.mog
+run mlb-info --check --quiet model.mog
+echo "tarball: $(cd "${tree[0]}" && echo bin/*) run from anywhere"
