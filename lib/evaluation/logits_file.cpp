@@ -79,6 +79,11 @@ Error damaged(std::string message, std::uint64_t offset) {
   return {.status = Status::format, .message = std::move(message), .offset = offset};
 }
 
+Result<std::uint64_t> logits_start(std::span<const std::byte> start) {
+  if (as_text(start).starts_with(std::string_view(kMagic, sizeof kMagic))) return kNoMaxBytes;
+  return damaged("magic must be MLL1", 0);
+}
+
 }  // namespace
 
 Result<LogitsWriter> LogitsWriter::create(OutputFile& out, const LogitsHeader& header) {
@@ -132,7 +137,7 @@ bool LogitsFile::sniff(const std::string& path) {
 }
 
 Result<LogitsFile> LogitsFile::open(const std::string& path) {
-  ML_TRY(auto input, InputBytes::open(path));
+  ML_TRY(auto input, InputBytes::open(path, {}, logits_start));
   LogitsFile file;
   file.path_ = path;
   file.bytes_ = input->data();
