@@ -143,6 +143,16 @@ def bad_shell(files):
                 yield process.stderr.strip()
 
 
+def missing_tests():
+    """Tests that tests/field-faults.md names must be there."""
+    page = (ROOT / "tests" / "field-faults.md").read_text(encoding="utf-8")
+    for path, name in re.findall(r'`(tests/[^`]+)`(?: "([^"]+)")?', page):
+        if not (ROOT / path).exists():
+            yield f"tests/field-faults.md: there is no {path}"
+        elif name and f'"{name}"' not in (ROOT / path).read_text(encoding="utf-8"):
+            yield f"tests/field-faults.md: {path} has no test {name}"
+
+
 def repeated_types(files):
     """Two types of one name in one namespace do not clash until their inline functions meet at link time."""
     places = {}
@@ -186,6 +196,7 @@ def main():
     else:
         report("man pages build without a warning", bad_pages())
     report("Python files compile", bad_python(files))
+    report("the faults from the field have their tests", missing_tests())
     report("shell scripts parse", bad_shell(files))
     return tap.finish()
 

@@ -1,5 +1,7 @@
 #include "common/text.hpp"
 
+#include <ml/status.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,26 +33,21 @@ std::string human_size(std::uint64_t bytes) { return scaled(bytes, "B"); }
 std::string human_count(std::uint64_t count) { return scaled(count, ""); }
 
 std::string printable(std::string_view text, std::size_t most) {
-  std::string out;
-  for (const char c : text) {
-    if (out.size() >= most) {
-      while (!out.empty() && (static_cast<unsigned char>(out.back()) & 0xc0) == 0x80) out.pop_back();
-      if (!out.empty() && static_cast<unsigned char>(out.back()) >= 0xc0) out.pop_back();
-      return out + "...";
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      out += fmt::format("\\x{:02x}", byte);
-    } else {
-      out += c;
-    }
-  }
-  return out;
+  std::string out = ml::printable(text.substr(0, most + 4));
+  if (out.size() <= most) return out;
+  std::size_t end = most;
+  while (end > 0 && (static_cast<unsigned char>(out[end]) & 0xc0) == 0x80) --end;  // not inside a character
+  return out.substr(0, end) + "...";
 }
 
 std::size_t display_width(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+void Table::add(const std::vector<std::string>& cells) {
+  std::vector<std::string>& row = rows_.emplace_back();
+  for (const std::string& cell : cells) row.push_back(ml::printable(cell));
 }
 
 std::string Table::text() const {

@@ -24,8 +24,8 @@ class Table {
   /// @param columns  the alignment of each column
   explicit Table(std::vector<Align> columns) : columns_(std::move(columns)) {}
 
-  /// Adds a row; missing cells are empty.
-  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  /// Adds a row, printable whatever its cells hold; missing cells are empty.
+  void add(const std::vector<std::string>& cells);
   /// @return the rows, two blanks between columns, no blanks at the ends of lines
   std::string text() const;
 
@@ -34,8 +34,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// Text from elsewhere on one line, fit for a terminal: control characters as \xNN, cut off where it is
-/// longer than `most` bytes.
+/// ml::printable() text, cut off where it is longer than `most` bytes.
 std::string printable(std::string_view text, std::size_t most = 200);
 
 /// @return columns that UTF-8 text takes on a terminal, counting each code point as one

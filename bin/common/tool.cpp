@@ -262,7 +262,7 @@ void Tool::note(std::string_view message_text) {
 void Tool::message(std::string_view text) {
   clear_progress();
   // One line, whatever a file name or a tensor name holds.
-  write_fully(STDERR_FILENO, fmt::format("{}: {}\n", name_, printable(text, std::string::npos)));
+  write_fully(STDERR_FILENO, fmt::format("{}: {}\n", name_, ml::printable(text)));
 }
 
 bool Tool::progress_wanted() const { return !quiet_ && ::isatty(STDERR_FILENO) != 0; }

@@ -141,7 +141,7 @@ void compare_row(cli::Tool& tool, const Options& options, const ordered_json& no
 }  // namespace
 
 ml::Result<std::vector<ordered_json>> read_baseline(const std::string& path) {
-  const auto text = ml::read_text(path);
+  const auto text = ml::read_text(path, {.max_bytes = ml::kMaxJsonBytes});
   if (!text) return text.error();
   std::vector<ordered_json> rows;
   const std::size_t first = text->find_first_not_of(" \t\r\n");

@@ -68,7 +68,7 @@ ml::Error error_of(const std::string& message) { return {.status = ml::Status::f
 
 // The objects of a file, one a line.
 ml::Result<std::vector<ordered_json>> read_results(const std::string& path) {
-  const auto text = ml::read_text(path);
+  const auto text = ml::read_text(path, {.max_bytes = ml::kMaxJsonBytes});
   if (!text) return text.error();
   std::vector<ordered_json> objects;
   for (std::size_t begin = 0; begin < text->size();) {

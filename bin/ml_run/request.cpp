@@ -15,10 +15,17 @@ ml::Error wrong(std::string_view key, std::string_view rule) {
   return {.status = ml::Status::arg, .message = fmt::format("{} must be {}", key, rule)};
 }
 
-// Deep nesting is no request, and would cost the parser's stack.
+// Deep nesting is no request, and would cost the parser's stack. In a text brackets do not nest.
 bool too_deep(std::string_view line) {
   int depth = 0;
-  for (const char c : line) {
+  bool in_text = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (c == '"') in_text = !in_text;
+    if (in_text) {
+      if (c == '\\') ++i;
+      continue;
+    }
     if (c == '[' || c == '{') ++depth;
     if (c == ']' || c == '}') --depth;
     if (depth > 8) return true;

@@ -52,7 +52,7 @@ bool TextRun::open_tokenizer() {
 bool TextRun::read_session() {
   std::error_code ignored;
   if (options_.session.empty() || !std::filesystem::exists(options_.session, ignored)) return true;
-  auto bytes = ml::read_text(options_.session);
+  auto bytes = ml::read_text(options_.session, {.regular = true});
   if (!bytes) return report(bytes.error());
   saved_ = std::move(*bytes);
   const auto n_tokens = ml::Session::saved_tokens(std::as_bytes(std::span(saved_)));

@@ -16,13 +16,15 @@ namespace {
 
 using nlohmann::json;
 
+constexpr InputRules kRules{.max_bytes = kMaxJsonBytes, .regular = true};
+
 bool is_there(const std::filesystem::path& path) {
   std::error_code failure;
   return std::filesystem::exists(path, failure);
 }
 
 Result<json> read_object(const std::string& path) {
-  ML_TRY(const std::string text, read_text(path));
+  ML_TRY(const std::string text, read_text(path, kRules));
   auto value = parse_json(text);
   if (!value) return with_path(std::move(value.error()), path);
   if (!value->is_object()) return Error{.status = Status::format, .message = "no JSON object", .path = path};
@@ -64,7 +66,7 @@ void take_special_tokens(const json& config, std::map<std::string, std::string>&
 // A .gguf carries its template; nothing for other files and for one without.
 Result<std::optional<ChatTemplateFile>> find_in_file(const std::string& model) {
   constexpr std::string_view kKey = "tokenizer.chat_template";
-  ML_TRY(const auto input, InputBytes::open(model));
+  ML_TRY(const auto input, InputBytes::open_regular(model));
   if (!is_gguf(input->data())) return std::optional<ChatTemplateFile>();
   auto file = read_gguf(input->data());
   if (!file) return with_path(std::move(file.error()), model);
@@ -102,7 +104,7 @@ Result<std::optional<ChatTemplateFile>> find_chat_template(const std::string& mo
   }
   if (const auto path = folder / "chat_template.jinja"; is_there(path)) {
     file.path = path.string();
-    ML_TRY(text, read_text(file.path));
+    ML_TRY(text, read_text(file.path, kRules));
   } else if (const auto other = folder / "chat_template.json"; !text && is_there(other)) {
     file.path = other.string();
     ML_TRY(const json object, read_object(file.path));

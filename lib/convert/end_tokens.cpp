@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kKey = "eos_token_id";
 
 Result<std::vector<std::uint32_t>> read_end_tokens(const std::string& path) {
-  ML_TRY(const auto input, InputBytes::open(path));
+  ML_TRY(const auto input, InputBytes::open_regular(path, kMaxJsonBytes));
   ML_TRY(const Config config, Config::parse(as_text(input->data()), path));
   return config.one_or_more_counts(kKey);
 }
@@ -26,7 +26,7 @@ Result<std::vector<std::uint32_t>> read_end_tokens(const std::string& path) {
 Result<std::vector<std::uint32_t>> end_tokens(const std::string& path) {
   std::error_code ignored;
   if (path != "-" && std::filesystem::is_regular_file(path, ignored)) {
-    ML_TRY(const auto input, InputBytes::open(path));
+    ML_TRY(const auto input, InputBytes::open_regular(path));
     if (!is_gguf(input->data())) return std::vector<std::uint32_t>();
     ML_TRY(const GgufFile file, read_gguf(input->data()));
     auto ids = gguf_end_tokens(file);

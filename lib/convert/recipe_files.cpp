@@ -101,7 +101,7 @@ Result<const json*> RecipeFiles::document(const std::string& name, const std::st
   ML_TRY(const std::string path, this->path(name, at));
   std::unique_ptr<json>& document = documents_[name];
   if (document == nullptr) {
-    ML_TRY(const auto input, InputBytes::open(path));
+    ML_TRY(const auto input, InputBytes::open_regular(path, kMaxJsonBytes));
     auto parsed = parse_json(as_text(input->data()));
     if (!parsed) return with_path(std::move(parsed.error()), path);
     document = std::make_unique<json>(std::move(*parsed));

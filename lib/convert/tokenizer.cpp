@@ -3,6 +3,7 @@
 #include "convert/gguf_tokenizer.hpp"
 #include "convert/tokenizer_specials.hpp"
 #include "convert/tokenizer_vocab.hpp"
+#include "formats/mog.hpp"
 #include "util/bytes.hpp"
 #include "util/mapped_file.hpp"
 #include "util/try.hpp"
@@ -81,10 +82,29 @@ Result<json> read_beside(const fs::path& folder, const char* name) {
   const std::string path = (folder / name).string();
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return json();
-  ML_TRY(const auto input, InputBytes::open(path));
+  ML_TRY(const auto input, InputBytes::open_regular(path, kMaxJsonBytes));
   auto document = parse_json(as_text(input->data()));
   if (!document) return with_path(std::move(document.error()), path);
   return document;
+}
+
+bool looks_like_json(std::span<const std::byte> bytes) {
+  const std::string_view text = as_text(bytes);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != text.npos && (text[first] == '{' || text.starts_with("\xEF\xBB\xBF"));
+}
+
+Error no_tokenizer(std::span<const std::byte> bytes) {
+  return {Status::format,
+          bytes.empty() ? "the file is empty" : "neither a .mlt (\"MLT1\") nor a tokenizer.json nor a .gguf",
+          {},
+          0};
+}
+
+Result<std::uint64_t> tokenizer_start(std::span<const std::byte> start) {
+  if (is_mlt(start) || is_gguf(start) || is_mog(start)) return kNoMaxBytes;
+  if (looks_like_json(start)) return kMaxJsonBytes;
+  return no_tokenizer(start);
 }
 
 Result<TokenizerSideFiles> read_side_files(const fs::path& folder) {
@@ -113,14 +133,11 @@ Result<LoadedTokenizer> load_tokenizer(std::span<const std::byte> bytes, const T
     ML_TRY(const GgufFile file, read_gguf(bytes));
     ML_TRY(loaded.contents, convert_gguf_tokenizer(file, log));
   } else {
-    const std::string_view text = as_text(bytes);
-    const std::size_t first = text.find_first_not_of(" \t\r\n");
-    if (first == text.npos || (text[first] != '{' && !text.starts_with("\xEF\xBB\xBF"))) {
-      return Error{
-          Status::format,
-          bytes.empty() ? "the file is empty" : "neither a .mlt (\"MLT1\") nor a tokenizer.json nor a .gguf",
-          {},
-          0};
+    if (!looks_like_json(bytes)) return no_tokenizer(bytes);
+    if (bytes.size() > kMaxJsonBytes) {
+      return Error{.status = Status::limit,
+                   .message = fmt::format("tokenizer.json holds {} bytes, must be at most {}", bytes.size(),
+                                          kMaxJsonBytes)};
     }
     ML_TRY(const TokenizerJson source, parse_tokenizer_json(bytes));
     ML_TRY(loaded.contents, convert(source, beside, log));
@@ -134,7 +151,8 @@ Result<TokenizerSource> open_tokenizer(const std::string& path) {
   std::error_code ignored;
   const bool folder = path != "-" && fs::is_directory(path, ignored);
   TokenizerSource source{folder ? (fs::path(path) / "tokenizer.json").string() : path, nullptr};
-  ML_TRY(source.input, InputBytes::open(source.path));
+  ML_TRY(source.input, folder ? InputBytes::open_regular(source.path, kMaxJsonBytes)
+                              : InputBytes::open(source.path, {}, tokenizer_start));
   return source;
 }
 
@@ -157,7 +175,7 @@ Result<LoadedTokenizer> load_tokenizer(const std::string& path, const PackOption
 bool has_own_tokenizer(const std::string& path) {
   std::error_code ignored;
   if (path == "-" || !fs::is_regular_file(path, ignored)) return false;
-  const auto input = InputBytes::open(path);
+  const auto input = InputBytes::open_regular(path);
   if (!input || !is_gguf((*input)->data())) return false;
   const auto file = read_gguf((*input)->data());
   return file && has_gguf_tokenizer(*file);

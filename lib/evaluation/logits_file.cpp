@@ -114,6 +114,11 @@ Result<LogitsHeader> read_header(std::span<const std::byte> bytes) {
   return header;
 }
 
+Result<std::uint64_t> logits_start(std::span<const std::byte> start) {
+  if (as_text(start).starts_with(std::string_view(kMagic, sizeof kMagic))) return kNoMaxBytes;
+  return damaged("magic must be MLL1", 0);
+}
+
 }  // namespace
 
 Result<LogitsWriter> LogitsWriter::create(OutputFile& out, const LogitsHeader& header) {
@@ -174,7 +179,7 @@ Result<LogitsFile> LogitsFile::view(std::span<const std::byte> bytes) {
 }
 
 Result<LogitsFile> LogitsFile::open(const std::string& path) {
-  ML_TRY(auto input, InputBytes::open(path));
+  ML_TRY(auto input, InputBytes::open(path, {}, logits_start));
   auto file = view(input->data());
   if (!file) return with_path(std::move(file.error()), path);
   file->storage_ = std::move(input);

@@ -13,7 +13,7 @@ namespace {
 
 Result<Config> read_config(const std::string& folder) {
   const std::string path = path_in_folder(folder, "config.json");
-  ML_TRY(const auto input, InputBytes::open(path));
+  ML_TRY(const auto input, InputBytes::open_regular(path, kMaxJsonBytes));
   return Config::parse(as_text(input->data()), path);
 }
 

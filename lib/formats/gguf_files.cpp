@@ -62,7 +62,7 @@ Result<GgufFiles> GgufFiles::open(std::shared_ptr<const InputBytes> input, const
   ML_TRY(const std::vector<std::string> paths, gguf_split_paths(first, path));
   files.parts_.push_back({path, std::move(input), std::move(first)});
   for (std::size_t i = 1; i < paths.size(); ++i) {
-    ML_TRY(auto next, InputBytes::open(paths[i]));
+    ML_TRY(auto next, InputBytes::open_regular(paths[i]));
     auto file = read_gguf(next->data());
     if (!file) return with_path(std::move(file.error()), paths[i]);
     const auto n = read_count(*file, kCountKey, 0);

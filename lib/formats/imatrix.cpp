@@ -76,7 +76,8 @@ bool looks_like_dat(std::span<const std::byte> bytes) {
          (as_text(bytes).substr(8).starts_with("blk.") || as_text(bytes).substr(8).starts_with("output."));
 }
 
-Result<Header> read_header(std::span<const std::byte> bytes) {
+// The header alone, whatever follows it.
+Result<Header> read_fields(std::span<const std::byte> bytes) {
   if (bytes.empty()) return bad(Status::format, 0, "file is empty");
   if (!as_text(bytes).starts_with(kMagic.substr(0, std::min(bytes.size(), kMagic.size())))) {
     return bad(Status::format, 0,
@@ -105,6 +106,11 @@ Result<Header> read_header(std::span<const std::byte> bytes) {
   }
   if (header.shape.q_dim == 0) header.shape.q_dim = header.shape.dim;
   ML_CHECK(check_shape(header.shape));
+  return header;
+}
+
+Result<Header> read_header(std::span<const std::byte> bytes) {
+  ML_TRY(const Header header, read_fields(bytes));
   const std::uint64_t wanted = imatrix_sum_offset(header.shape.n_sums());
   if (bytes.size() < wanted) {
     return bad(Status::format, bytes.size(),
@@ -146,6 +152,13 @@ void scan_sums(const Header& header, const SumAt& sum_at, const Found& found) {
     }
   }
   scan(0, ImatrixInput::classifier, header.classifier_tokens);
+}
+
+Result<std::uint64_t> imatrix_start(std::span<const std::byte> start) {
+  if (is_gguf(start)) return kNoMaxBytes;
+  ML_TRY(const Header header, read_fields(start));
+  return imatrix_sum_offset(header.shape.n_sums()) +
+         kHeaderBytes;  // what is too much is the reader's to name
 }
 
 template <class SumAt>
@@ -277,13 +290,19 @@ Result<void> check_imatrix_fits(const Imatrix& imatrix, const ModelDesc& desc) {
 
 std::uint64_t imatrix_sum_offset(std::uint64_t index) { return kHeaderBytes + index * kSumBytes; }
 
+std::optional<std::uint64_t> imatrix_file_bytes(std::span<const std::byte> start) {
+  const auto header = read_fields(start);
+  if (!header) return {};
+  return imatrix_sum_offset(header->shape.n_sums());
+}
+
 double ImatrixFile::sum(std::uint64_t index) const {
   if (bytes == nullptr) return head.sums[index];
   return load_le<double>(bytes->data().data() + imatrix_sum_offset(index));
 }
 
 Result<ImatrixFile> open_imatrix_file(const std::string& path) {
-  ML_TRY(auto input, InputBytes::open(path));
+  ML_TRY(auto input, InputBytes::open(path, {}, imatrix_start));
   auto file = read_file(std::move(input));
   if (!file) return with_path(std::move(file.error()), path);
   return file;
@@ -315,7 +334,7 @@ Result<Imatrix> read_imatrix(std::span<const std::byte> bytes) {
 }
 
 Result<Imatrix> open_imatrix(const std::string& path) {
-  ML_TRY(const auto input, InputBytes::open(path));
+  ML_TRY(const auto input, InputBytes::open(path, {}, imatrix_start));
   auto imatrix = read_imatrix(input->data());
   if (!imatrix) return with_path(std::move(imatrix.error()), path);
   return imatrix;

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace ml {
 
@@ -25,6 +26,8 @@ Result<ImatrixFile> open_imatrix_file(const std::string& path);
 /// @error shape  a dimension that no .mlb has
 Result<ImatrixShape> padded_imatrix_shape(std::uint64_t n_layers, std::uint64_t dim, std::uint64_t hidden_dim,
                                           std::uint64_t q_dim);
+/// @return the bytes that the whole file takes, by its header; nothing where that is not sound
+std::optional<std::uint64_t> imatrix_file_bytes(std::span<const std::byte> start);
 
 /// First byte of a sum in the file.
 std::uint64_t imatrix_sum_offset(std::uint64_t index);

@@ -18,7 +18,7 @@ constexpr std::array kBeside{"tokenizer_config.json", "config.json", "generation
                              "chat_template.jinja", "chat_template.json"};
 
 void add_splits(const std::string& path, std::vector<std::string>& files) {
-  const auto input = InputBytes::open(path);
+  const auto input = InputBytes::open_regular(path);
   if (!input || !is_gguf((*input)->data())) return;
   const auto file = read_gguf((*input)->data());
   if (!file) return;

@@ -7,6 +7,22 @@
 
 namespace ml {
 
+namespace {
+
+Result<const Format*> inspected_format(std::span<const std::byte> bytes) {
+  ML_TRY(const Format* format, sniff_format(bytes));
+  if (format->inspect != nullptr) return format;
+  return Error{.status = Status::unsupported,
+               .message = fmt::format("file is {}, which this version cannot look into", format->title)};
+}
+
+Result<std::uint64_t> inspect_start(std::span<const std::byte> start) {
+  ML_TRY(const Format* format, inspected_format(start));
+  return format->most_bytes(start);
+}
+
+}  // namespace
+
 std::uint64_t FileReport::n_bytes() const {
   std::uint64_t sum = 0;
   for (const InfoFile& file : files) sum += file.bytes.size();
@@ -21,7 +37,7 @@ void add_file(FileReport& report, const std::string& path, std::shared_ptr<const
 std::string file_format(const std::string& path) {
   if (path == "-") return {};
   if (!model_folder_of(path).empty()) return "folder";
-  const auto input = InputBytes::open(path);
+  const auto input = InputBytes::open(path, {}, format_start);
   const auto format = input ? sniff_format((*input)->data()) : Result<const Format*>(nullptr);
   return format && *format != nullptr ? std::string((*format)->name) : std::string();
 }
@@ -29,16 +45,10 @@ std::string file_format(const std::string& path) {
 Result<FileReport> inspect(const std::string& path, const InspectOptions& options) {
   if (const std::string folder = model_folder_of(path); !folder.empty())
     return inspect_folder(folder, options);
-  ML_TRY(auto input, InputBytes::open(path));
-  const auto format = sniff_format(input->data());
+  ML_TRY(auto input, InputBytes::open(path, {}, inspect_start));
+  const auto format = inspected_format(input->data());
   if (!format) return with_path(format.error(), path);
-  const Format& found = **format;
-  if (found.inspect == nullptr) {
-    return Error{.status = Status::unsupported,
-                 .message = fmt::format("file is {}, which this version cannot look into", found.title),
-                 .path = path};
-  }
-  auto report = found.inspect(std::move(input), path, options);
+  auto report = (*format)->inspect(std::move(input), path, options);
   if (!report) return with_path(std::move(report.error()), path);
   for (Error& defect : report->defects) defect = with_path(std::move(defect), path);
   return report;

@@ -38,7 +38,7 @@ void add_config_fields(const json& object, const std::string& prefix, FileReport
 
 Result<void> add_config(const std::string& folder, FileReport& report) {
   const std::string path = path_in_folder(folder, "config.json");
-  ML_TRY(auto input, InputBytes::open(path));
+  ML_TRY(auto input, InputBytes::open_regular(path, kMaxJsonBytes));
   add_file(report, path, input);
   auto parsed = parse_json(as_text(input->data()));
   if (!parsed) return with_path(std::move(parsed.error()), path);
@@ -52,7 +52,7 @@ void add_shards(const std::vector<std::string>& paths, FileReport& report) {
   files.reserve(paths.size());
   std::vector<CheckpointEntry> entries;
   for (const std::string& path : paths) {
-    auto input = InputBytes::open(path);
+    auto input = InputBytes::open_regular(path);
     if (!input) {
       report.defects.push_back(std::move(input.error()));
       continue;

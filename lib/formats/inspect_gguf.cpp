@@ -92,7 +92,8 @@ void add_all_files(const std::shared_ptr<const InputBytes>& input, const std::st
                    FileReport& report) {
   std::vector<std::string> paths{path};
   for (std::size_t i = 0; i < paths.size(); ++i) {
-    auto bytes = i == 0 ? Result<std::shared_ptr<const InputBytes>>(input) : InputBytes::open(paths[i]);
+    auto bytes =
+        i == 0 ? Result<std::shared_ptr<const InputBytes>>(input) : InputBytes::open_regular(paths[i]);
     if (!bytes) {
       report.defects.push_back(std::move(bytes.error()));
       continue;

@@ -118,6 +118,22 @@ MlbDirectory read_mlb_directory(std::span<const std::byte> bytes) {
   return result;
 }
 
+std::optional<std::uint64_t> mlb_file_bytes(std::span<const std::byte> start) {
+  const RawHeader raw = load_header(start);
+  if (!raw.defects.empty()) return {};
+  const std::uint64_t n_flags = raw.header.layer_flags != 0 ? raw.header.n_layers : 0;
+  if (start.size() < kMlbHeaderBytes + n_flags) return {};
+  std::vector<std::uint8_t> flags;
+  for (const std::byte b : start.subspan(kMlbHeaderBytes, n_flags))
+    flags.push_back(std::to_integer<std::uint8_t>(b));
+  if (!mlb_layer_defects(raw.header, flags).empty()) return {};
+  std::vector<MlbArray> arrays;
+  const auto error =
+      lay_out_mlb(mlb_desc(raw.header, flags), mlb_storage(raw.header), n_flags != 0, std::nullopt, arrays);
+  if (error || arrays.empty()) return {};
+  return Checked(arrays.back().end()).round_up(kMlbAlignment).get();
+}
+
 Result<MlbFile> read_mlb(std::span<const std::byte> bytes) {
   MlbDirectory directory = read_mlb_directory(bytes);
   if (!directory.defects.empty()) return std::move(directory.defects.front());

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -289,6 +290,13 @@ Result<MogFile> read_mog(Bytes bytes) {
   MogDirectory directory = read_mog_directory(bytes);
   if (!directory.defects.empty()) return std::move(directory.defects.front());
   return std::move(directory.file);
+}
+
+std::optional<std::uint64_t> mog_file_bytes(Bytes start) {
+  MogPreamble preamble;
+  if (start.size() < sizeof preamble) return {};
+  std::memcpy(&preamble, start.data(), sizeof preamble);
+  return (Checked(preamble.payload_offset) + preamble.payload_size).get();
 }
 
 bool is_mog(Bytes bytes) { return as_text(bytes).starts_with(std::string_view("MOG\0", 4)); }

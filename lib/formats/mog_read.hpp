@@ -15,4 +15,7 @@ MogDirectory read_mog_directory(std::span<const std::byte> bytes);
 /// @return the first 8-bit quant of -128 in the file
 std::optional<Error> find_mog_quant_defect(std::span<const std::byte> bytes, const MogFile& file);
 
+/// @return the bytes that the whole file takes, by its preamble
+std::optional<std::uint64_t> mog_file_bytes(std::span<const std::byte> start);
+
 }  // namespace ml

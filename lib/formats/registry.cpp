@@ -3,10 +3,12 @@
 #include "formats/folder.hpp"
 #include "formats/gguf.hpp"
 #include "formats/gguf_model.hpp"
+#include "formats/imatrix.hpp"
 #include "formats/inspect.hpp"
 #include "formats/mlb.hpp"
 #include "formats/mlt.hpp"
 #include "formats/mog.hpp"
+#include "formats/mog_read.hpp"
 #include "formats/safetensors.hpp"
 #include "util/bytes.hpp"
 #include "util/try.hpp"
@@ -41,11 +43,12 @@ constexpr std::array kFormats{
            },
            {},
            {},
-           inspect_mlb},
+           inspect_mlb,
+           mlb_file_bytes},
     Format{"mlt", "a .mlt tokenizer", [](Bytes b) { return starts_with(b, "MLT1"); }, nullptr, Status::format,
            "which is no model", inspect_mlt},
     Format{"mli1", "an MLI1 importance matrix", [](Bytes b) { return starts_with(b, "MLI1"); }, nullptr,
-           Status::format, "which is no model", inspect_imatrix},
+           Status::format, "which is no model", inspect_imatrix, imatrix_file_bytes},
     Format{"mll1", "an MLL1 logit file", [](Bytes b) { return starts_with(b, "MLL1"); }, nullptr,
            Status::format, "which is no model", inspect_logits},
     Format{"mls1", "an MLS1 session of ml-run", [](Bytes b) { return starts_with(b, "MLS1"); }, nullptr,
@@ -60,7 +63,8 @@ constexpr std::array kFormats{
            },
            {},
            {},
-           inspect_mog},
+           inspect_mog,
+           mog_file_bytes},
     Format{"gguf", "a GGUF model", is_gguf, open_gguf, {}, {}, inspect_gguf},
     Format{"safetensors", "a bare safetensors file", looks_like_safetensors, nullptr, Status::unsupported,
            "which says nothing of the model: give the folder that holds it and its config.json",
@@ -82,6 +86,18 @@ std::string first_bytes(Bytes bytes) {
   return fmt::format("{:02x} ({})", fmt::join(values, " "), text);
 }
 
+Result<const Format*> model_format(Bytes bytes) {
+  ML_TRY(const Format* format, sniff_format(bytes));
+  if (format->open != nullptr) return format;
+  return Error{.status = format->not_open,
+               .message = fmt::format("file is {}, {}", format->title, format->why_not_open)};
+}
+
+Result<std::uint64_t> model_start(Bytes start) {
+  ML_TRY(const Format* format, model_format(start));
+  return format->most_bytes(start);
+}
+
 }  // namespace
 
 std::span<const Format> formats() { return kFormats; }
@@ -97,6 +113,17 @@ Result<const Format*> sniff_format(Bytes bytes) {
                .offset = 0};
 }
 
+std::uint64_t Format::most_bytes(Bytes start) const {
+  constexpr std::uint64_t kSlack = std::uint64_t(1) << 20;  // a few bytes too many are the reader's to name
+  const auto n_bytes = file_bytes == nullptr ? std::nullopt : file_bytes(start);
+  return n_bytes && *n_bytes < kNoMaxBytes - kSlack ? *n_bytes + kSlack : kNoMaxBytes;
+}
+
+Result<std::uint64_t> format_start(Bytes start) {
+  ML_TRY(const Format* format, sniff_format(start));
+  return format->most_bytes(start);
+}
+
 std::string model_folder_of(const std::string& path) {
   if (path == "-") return {};
   const std::filesystem::path as_path(path);
@@ -109,16 +136,10 @@ std::string model_folder_of(const std::string& path) {
 
 Result<Model> Model::open(const std::string& path, const OpenOptions& options) {
   if (const std::string folder = model_folder_of(path); !folder.empty()) return open_folder(folder, options);
-  ML_TRY(auto input, InputBytes::open(path));
-  const auto format = sniff_format(input->data());
+  ML_TRY(auto input, InputBytes::open(path, {}, model_start));
+  const auto format = model_format(input->data());
   if (!format) return with_path(format.error(), path);
-  const Format& found = **format;
-  if (found.open == nullptr) {
-    return Error{.status = found.not_open,
-                 .message = fmt::format("file is {}, {}", found.title, found.why_not_open),
-                 .path = path};
-  }
-  auto model = found.open(std::move(input), path, options);
+  auto model = (*format)->open(std::move(input), path, options);
   if (!model) return with_path(std::move(model.error()), path);
   return model;
 }

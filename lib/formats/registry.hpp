@@ -6,6 +6,7 @@
 #include "util/mapped_file.hpp"
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -23,6 +24,12 @@ struct Format {
   std::string_view why_not_open;  ///< "which is no model"
   Result<FileReport> (*inspect)(std::shared_ptr<const InputBytes> input, const std::string& path,
                                 const InspectOptions& options);
+  /// The bytes of a whole file by its beginning; nothing where that does not say it. Null where it never
+  /// does.
+  std::optional<std::uint64_t> (*file_bytes)(std::span<const std::byte> start) = nullptr;
+
+  /// @return how many bytes are worth waiting for from a pipe that begins so
+  std::uint64_t most_bytes(std::span<const std::byte> start) const;
 };
 
 /// @return every format of a single file
@@ -32,6 +39,9 @@ std::span<const Format> formats();
 ///
 /// @error format  empty, or none; the message shows the first bytes
 Result<const Format*> sniff_format(std::span<const std::byte> bytes);
+
+/// For InputBytes::open(): a file of any known format.
+Result<std::uint64_t> format_start(std::span<const std::byte> start);
 
 /// The model folder that a path means: a folder, or the folder around a config.json. Empty for other paths.
 std::string model_folder_of(const std::string& path);

@@ -37,7 +37,7 @@ Result<WeightMap> read_index(const std::string& path) {
     return Error{
         .status = Status::format, .message = std::move(message), .path = path, .tensor = std::move(tensor)};
   };
-  ML_TRY(const auto input, InputBytes::open(path));
+  ML_TRY(const auto input, InputBytes::open_regular(path, kMaxJsonBytes));
   auto parsed = parse_json(as_text(input->data()));
   if (!parsed) return with_path(std::move(parsed.error()), path);
   const auto weights = parsed->is_object() ? parsed->find("weight_map") : parsed->end();
@@ -148,7 +148,7 @@ Result<std::vector<Shard>> open_all(const std::string& folder, const WeightMap& 
                                     const std::vector<std::string>& paths) {
   std::vector<Shard> shards;
   for (const std::string& path : paths) {
-    ML_TRY(auto input, InputBytes::open(path));
+    ML_TRY(auto input, InputBytes::open_regular(path));
     auto file = read_safetensors(input->data());
     if (!file) return with_path(std::move(file.error()), path);
     shards.push_back({path, std::move(input), std::move(*file)});
@@ -177,7 +177,7 @@ Result<std::vector<Shard>> open_shards(const std::string& folder) {
 Result<std::vector<Shard>> open_weights(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) return open_shards(path);
-  ML_TRY(const auto input, InputBytes::open(path));
+  ML_TRY(const auto input, InputBytes::open_regular(path));
   if (looks_like_safetensors(input->data())) return open_all({}, {}, {path});
   const std::string parent = std::filesystem::path(path).parent_path().string();
   const std::string folder = parent.empty() ? "." : parent;

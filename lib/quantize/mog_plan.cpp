@@ -259,7 +259,7 @@ Result<MogPack> MogPack::plan(const std::string& recipe, const MogPackOptions& o
   pack->options = options;
   if (pack->options.root.empty()) pack->options.root = std::filesystem::path(recipe).parent_path().string();
   if (pack->options.root.empty()) pack->options.root = ".";
-  ML_TRY(const auto input, InputBytes::open(recipe));
+  ML_TRY(const auto input, InputBytes::open(recipe, {.max_bytes = kMaxJsonBytes}));
   const auto document = parse_json(as_text(input->data()));
   if (!document) return with_path(document.error(), recipe);
   if (auto ok = Planner(*pack, *document).plan(); !ok) {

@@ -70,7 +70,7 @@ std::string PackWork::path_of(const std::string& key) const {
 std::optional<EncodedMatrix> PackWork::load(Encoding encoding, const MatrixSource& source) const {
   if (folder_.empty()) return {};
   const std::string key = key_of(encoding, source);
-  const auto input = InputBytes::open(path_of(key));
+  const auto input = InputBytes::open_regular(path_of(key));
   if (!input) return {};
   const auto file = read_safetensors((*input)->data());
   if (!file) return {};

@@ -42,15 +42,21 @@ bool is_affine(const LayoutTensor& tensor) {
 }
 bool is_seeds(Encoding encoding) { return encoding_info(encoding).seed_bytes != 0; }
 
+Error no_input() { return {.status = Status::format, .message = "is no folder and no .safetensors"}; }
+
+Result<std::uint64_t> safetensors_start(std::span<const std::byte> start) {
+  if (looks_like_safetensors(start)) return kNoMaxBytes;
+  return no_input();
+}
+
 Result<void> open_input(const std::string& input, PackPlan& plan) {
   std::error_code error;
   plan.folder = std::filesystem::is_directory(input, error);
   if (plan.folder) {
     ML_TRY(plan.shards, open_shards(input));
   } else {
-    ML_TRY(auto bytes, InputBytes::open(input));
-    if (!looks_like_safetensors(bytes->data()))
-      return Error{.status = Status::format, .message = "is no folder and no .safetensors", .path = input};
+    ML_TRY(auto bytes, InputBytes::open(input, {}, safetensors_start));
+    if (!looks_like_safetensors(bytes->data())) return with_path(no_input(), input);
     auto file = read_safetensors(bytes->data());
     if (!file) return with_path(std::move(file.error()), input);
     plan.shards.push_back({input, std::move(bytes), std::move(*file)});
@@ -189,7 +195,7 @@ class Chooser {
 // config.json for the written folder.
 Result<std::string> make_config(const std::string& path, const SeedPackOptions& options,
                                 const std::vector<LayoutTensor>& tensors) {
-  ML_TRY(const auto input, InputBytes::open(path));
+  ML_TRY(const auto input, InputBytes::open_regular(path, kMaxJsonBytes));
   const std::string_view text = as_text(input->data());
   auto checked = parse_json(text);
   if (!checked) return with_path(std::move(checked.error()), path);
@@ -227,7 +233,7 @@ Result<void> find_other_files(const std::string& input, const SeedPackOptions& o
     if (const std::string path = path_in_folder(input, name); exists(path)) plan.copies.push_back(path);
   }
   if (!options.loader.empty()) {
-    ML_CHECK(InputBytes::open(options.loader));  // now, not after the search
+    ML_CHECK(InputBytes::open_regular(options.loader));  // now, not after the search
     plan.copies.push_back(options.loader);
     const auto part = std::filesystem::path(options.loader).replace_filename(kLoaderPart).string();
     if (part != options.loader && exists(part)) plan.copies.push_back(part);

@@ -8,12 +8,17 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <new>
 
 namespace ml {
 
-Result<std::string> read_text(const std::string& path) {
-  ML_TRY(const auto input, InputBytes::open(path));
-  return std::string(as_text(input->data()));
+Result<std::string> read_text(const std::string& path, const InputRules& rules) {
+  ML_TRY(const auto input, InputBytes::open(path, rules));
+  try {
+    return std::string(as_text(input->data()));
+  } catch (const std::bad_alloc&) {
+    return Error{.status = Status::nomem, .message = "input does not fit into memory", .path = path};
+  }
 }
 
 struct InputStream::Impl {

@@ -1,5 +1,7 @@
 #include <ml/status.hpp>
 
+#include "util/utf8.hpp"
+
 #include <fmt/format.h>
 
 #include <cstring>
@@ -19,6 +21,25 @@ std::string_view status_name(Status status) {
   return "ML_E_FORMAT";
 }
 
+std::string printable(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const Utf8Step step = step_utf8(text.substr(at));
+    const auto byte = static_cast<unsigned char>(text[at]);
+    const bool c1 = step.valid && byte == 0xc2 && static_cast<unsigned char>(text[at + 1]) < 0xa0;
+    if (c1) {
+      out += fmt::format("\\u00{:02x}", static_cast<unsigned char>(text[at + 1]));
+    } else if (step.valid && byte >= 0x20 && byte != 0x7f) {
+      out += text.substr(at, step.n_bytes);
+    } else {
+      for (unsigned i = 0; i < step.n_bytes; ++i)
+        out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[at + i]));
+    }
+    at += step.n_bytes;
+  }
+  return out;
+}
+
 std::string describe(const Error& error) {
   std::string line;
   if (!error.path.empty()) line += error.path + ": ";
@@ -27,7 +48,7 @@ std::string describe(const Error& error) {
   line += fmt::format(" ({}", status_name(error.status));
   if (!error.tensor.empty()) line += fmt::format(", tensor {}", error.tensor);
   if (error.offset) line += fmt::format(", offset {}", *error.offset);
-  return line + ")";
+  return printable(line + ")");
 }
 
 Error with_path(Error error, std::string_view path) {

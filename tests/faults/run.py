@@ -57,7 +57,7 @@ class Trial:
         else:
             (folder / self.job.target).write_bytes(OLD)
 
-    def run(self, fault, more=(), keep=None, kill_after=None):
+    def run(self, fault, more=(), keep=None, kill_after=None, kill_with=signal.SIGKILL):
         folder = keep or pathlib.Path(tempfile.mkdtemp(prefix="run-", dir=self.work))
         log = folder.with_name(folder.name + ".log")
         try:
@@ -71,7 +71,7 @@ class Trial:
                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             if kill_after is not None:
                 time.sleep(kill_after)
-                process.kill()
+                process.send_signal(kill_with)
             process.stderr_bytes = process.communicate(timeout=SECONDS)[1]
             return Outcome(Finished(process), folder, log, self.job)
         finally:
@@ -170,21 +170,23 @@ def report_trial(tap, trial, most, pool, totals):
 
 
 def report_random_kills(tap, trial, n, totals):
-    """kill -9 from outside, at any moment."""
+    """Signals from outside, at any moment: only after kill -9 may a temporary file stay."""
     start = time.monotonic()
     trial.run(None)
     seconds = time.monotonic() - start
     draw = random.Random(trial.job.name)
-    wrong = []
-    for _ in range(n):
-        moment = draw.uniform(0, 1.2 * seconds)
-        outcome = trial.run(None, kill_after=moment)
-        left = [name for name in outcome.others if not re.fullmatch(r"\..*\.tmp", name)]
-        state = trial.state(outcome)
-        if left or (state == "partial" and not trial.job.resumes):
-            wrong.append(f"after {moment:.4f} s: target {state}, left behind {left}")
-    totals["kills"] += n
-    tap.report(f"{trial.job.name}: killed at {n} random moments", "\n".join(wrong) or None)
+    for name, number in SIGNALS.items():
+        wrong = []
+        for _ in range(n):
+            moment = draw.uniform(0, 1.2 * seconds)
+            outcome = trial.run(None, kill_after=moment, kill_with=number)
+            left = [other for other in outcome.others if name != "KILL" or not re.fullmatch(r"\..*\.tmp", other)]
+            state = trial.state(outcome)
+            if left or outcome.status not in (0, -number) or (state == "partial" and not trial.job.resumes):
+                wrong.append(f"after {moment:.4f} s: status {outcome.status}, target {state}, left behind {left}, "
+                             f"{outcome.stderr!r}")
+        totals["kills"] += n
+        tap.report(f"{trial.job.name}: SIG{name} at {n} random moments", "\n".join(wrong) or None)
 
 
 FULL = """
@@ -237,7 +239,7 @@ def main():
     parser.add_argument("--data", required=True, type=pathlib.Path, help="tests/data")
     parser.add_argument("--recipes", required=True, type=pathlib.Path, help="share/recipes")
     parser.add_argument("--most", type=int, default=10**9, help="calls of a run that are tried (default: all)")
-    parser.add_argument("--kills", type=int, default=100, help="random kills of each tool")
+    parser.add_argument("--kills", type=int, default=100, help="random kills of each tool, with each signal")
     parser.add_argument("--job", help="only jobs whose name contains this")
     options = parser.parse_args()
     os.environ["PATH"] = os.path.abspath(options.path) + ":" + os.environ["PATH"]

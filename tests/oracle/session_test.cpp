@@ -4,6 +4,11 @@
 
 #include <ml/generation.hpp>
 
+#include <xxhash.h>
+
+#include <cstring>
+#include <optional>
+
 using namespace ml;
 
 namespace {
@@ -71,4 +76,91 @@ TEST_CASE("end-of-text tokens come from the folder, as a number or a list", "[co
   CHECK(*end_tokens(data_path("models/stories260K")) == std::vector<std::uint32_t>{2});
   CHECK(*end_tokens(data_path("oracle/gemma3-text")) == std::vector<std::uint32_t>{1, 106});
   CHECK(end_tokens("/nonexistent")->empty());
+}
+
+namespace {
+
+template <class T>
+std::string patched(std::string bytes, std::size_t at, T value) {
+  std::memcpy(bytes.data() + at, &value, sizeof value);
+  return bytes;
+}
+
+// With a check that is right, as whoever means harm writes it.
+std::string sealed(const std::string& bytes) {
+  return patched(bytes, bytes.size() - 8, XXH3_64bits(bytes.data(), bytes.size() - 8));
+}
+
+}  // namespace
+
+TEST_CASE("every rule of a session file has its message where the check is right", "[runtime]") {
+  const auto model = Model::open(data_path("oracle/llama3-gqa-tied"));
+  REQUIRE(model);
+  auto session = Session::create(*model, {.ctx = 8, .kv = KvType::f32});
+  REQUIRE(session);
+  REQUIRE(session->eval(std::vector<std::uint32_t>{1, 2, 3}));
+  const std::string file = saved(*session, {4});
+  const std::uint32_t vocab = model->desc().vocab;
+  struct Row {
+    std::string bytes;
+    Status status;
+    std::optional<std::uint64_t> at;
+    std::string message;
+  };
+  const auto size = std::to_string(file.size());
+  const std::vector<Row> rows{
+      {std::string(39, 'M'), Status::format, 39, "file is 39 bytes, a session needs at least 40"},
+      {patched(file, 3, '2'), Status::format, 0, "magic must be MLS1"},
+      {patched(file, 4, 0u), Status::format, 4, "version is 0, must be 1"},
+      {patched(file, 4, 0xffffffffu), Status::format, 4, "version is 4294967295, must be 1"},
+      {file + "x", Status::format, file.size() - 7,
+       "checksum does not match: the file is damaged or incomplete"},
+      {sealed(patched(file, 8, std::uint64_t(0))),
+       Status::arg,
+       {},
+       "the session was saved with another model"},
+      {sealed(patched(file, 16, 1u)),
+       Status::arg,
+       {},
+       "the session was saved with another type of KV cache (--kv)"},
+      {sealed(patched(file, 16, 0xffffffffu)),
+       Status::arg,
+       {},
+       "the session was saved with another type of KV cache (--kv)"},
+      {sealed(patched(file, 20, 1u)),
+       Status::arg,
+       {},
+       "the session was saved with another kind of activations (--acts)"},
+      {sealed(patched(file, 24, 5u)), Status::format, 24, "positions are 5, must be at most the 4 tokens"},
+      {sealed(patched(file, 28, 2u)), Status::format, 24, "positions are 3, must be at most the 2 tokens"},
+      {sealed(patched(patched(file, 24, 9u), 28, 9u)),
+       Status::limit,
+       {},
+       "the session holds 9 positions, the context 8"},
+      {sealed(patched(patched(file, 24, ~0u), 28, ~0u)),
+       Status::limit,
+       {},
+       "the session holds 4294967295 positions, the context 8"},
+      {sealed(patched(file, 28, 5u)), Status::format, file.size(),
+       "file is " + size + " bytes, 3 positions of this model need " + std::to_string(file.size() + 4)},
+      {sealed(patched(file, 28, ~0u)), Status::format, file.size(),
+       "file is " + size + " bytes, 3 positions of this model need " +
+           std::to_string(file.size() + 4 * 0xfffffffbull)},
+      {sealed(file + std::string(4, 'x')), Status::format, file.size(),
+       "file is " + std::to_string(file.size() + 4) + " bytes, 3 positions of this model need " + size},
+      {sealed(patched(file, 32, vocab)), Status::format, 32,
+       "token 0 is " + std::to_string(vocab) + ", must be below the vocabulary of " + std::to_string(vocab)},
+      {sealed(patched(file, 44, ~0u)), Status::format, 44,
+       "token 3 is 4294967295, must be below the vocabulary of " + std::to_string(vocab)},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.message);
+    const auto restored = session->restore(bytes_of(row.bytes));
+    REQUIRE_FALSE(restored);
+    CHECK(restored.error().message == row.message);
+    CHECK(restored.error().status == row.status);
+    CHECK(restored.error().offset == row.at);
+    CHECK(session->position() == 3);
+  }
+  CHECK(session->restore(bytes_of(file)));
 }

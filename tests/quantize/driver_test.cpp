@@ -11,7 +11,9 @@
 #include <ml/quantize.hpp>
 
 #include <bit>
+#include <cmath>
 #include <cstring>
+#include <functional>
 #include <set>
 
 using namespace ml;
@@ -443,6 +445,49 @@ TEST_CASE("an importance matrix goes with what it can weigh", "[quantize]") {
   }
   imatrix.shape.dim = 32;
   CHECK(problem({.type = Encoding::q4_0}) == "dim is 32, but 64 in the model");
+}
+
+TEST_CASE("importance of nothing, of one channel, of denormals or of huge values keeps weights sound",
+          "[quantize]") {
+  const Source source(small_desc());
+  const Model model = source.model();
+  Imatrix imatrix{.shape = *imatrix_shape(source.desc), .tokens = 1, .classifier_tokens = 1, .sums = {}};
+  const auto plain = quantize(model, {.type = Encoding::q4_0});
+  REQUIRE(plain);
+  // Squares of the errors of a matrix, each column's weighed.
+  const auto error_of = [&](const std::string& bytes, const std::vector<float>& importance) {
+    const Model again = reopen(bytes);
+    double error = 0;
+    for (std::uint64_t row = 0; row < 96; ++row) {
+      const std::vector<float> wanted = row_of(model, Role::w1, 0, row),
+                               got = row_of(again, Role::w1, 0, row);
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        REQUIRE(std::isfinite(got[i]));
+        error +=
+            static_cast<double>(importance.empty() ? 1 : importance[i]) * std::pow(wanted[i] - got[i], 2);
+      }
+    }
+    return error;
+  };
+  const auto quantize_with = [&](auto sum_at) {
+    imatrix.sums.clear();
+    for (std::uint64_t i = 0; i < imatrix.shape.n_sums(); ++i) imatrix.sums.push_back(sum_at(i));
+    auto written = quantize(model, {.type = Encoding::q4_0, .imatrix = &imatrix});
+    REQUIRE(written);
+    return written->bytes;
+  };
+  CHECK(quantize_with([](std::uint64_t) { return 0.0; }) == plain->bytes);
+  const std::pair<const char*, std::function<double(std::uint64_t)>> rows[] = {
+      {"one channel", [](std::uint64_t i) { return i % 64 == 3 ? 1e30 : 0.0; }},
+      {"denormals", [](std::uint64_t i) { return 4.9e-324 * static_cast<double>(1 + i % 9); }},
+      {"huge values", [](std::uint64_t i) { return i % 2 == 0 ? 1e76 : 1e70; }},
+      {"denormals and huge values", [](std::uint64_t i) { return i % 2 == 0 ? 1e76 : 4.9e-324; }}};
+  for (const auto& [name, sum_at] : rows) {
+    CAPTURE(name);
+    const std::string bytes = quantize_with(sum_at);
+    const auto importance = imatrix_importance(imatrix, 0, ImatrixInput::gate_up);
+    CHECK(error_of(bytes, importance) <= 1.02 * error_of(plain->bytes, importance));
+  }
 }
 
 TEST_CASE("linear attention: lb and la are Q8_0 whatever the type, lconv stays float", "[quantize]") {

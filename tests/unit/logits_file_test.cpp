@@ -4,9 +4,14 @@
 
 #include <ml/logits_file.hpp>
 
+#include <xxhash.h>
+
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <functional>
+#include <limits>
+#include <optional>
 #include <vector>
 
 using namespace ml;
@@ -107,4 +112,100 @@ TEST_CASE("every truncation and every changed byte of a logit file is refused", 
   CHECK_FALSE(sound());
   write_bytes(changed_path, bytes);
   CHECK(sound());
+}
+
+namespace {
+
+template <class T>
+std::string patched(std::string bytes, std::size_t at, T value) {
+  std::memcpy(bytes.data() + at, &value, sizeof value);
+  return bytes;
+}
+
+// With checks that are right, as whoever means harm writes them.
+std::string sealed(std::string bytes, std::size_t row_bytes) {
+  if (bytes.size() < 48) return bytes;
+  bytes = patched(bytes, 40, XXH3_64bits(bytes.data(), 40));
+  for (std::size_t at = 48; at + row_bytes <= bytes.size(); at += row_bytes) {
+    const std::uint64_t seed = XXH3_64bits(bytes.data() + at, 52);
+    const auto check =
+        static_cast<std::uint32_t>(XXH3_64bits_withSeed(bytes.data() + at + 56, row_bytes - 56, seed));
+    bytes = patched(bytes, at + 52, check);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("every rule of a logit file has its message where the checks are right", "[evaluation]") {
+  const TempFolder folder;
+  const std::string path = folder.file("logits");
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double infinity = std::numeric_limits<double>::infinity();
+  struct Row {
+    LogitPrecision precision;
+    std::size_t at;  // the offset that the message names
+    std::string message;
+    std::function<std::string(const std::string&)> change;
+  };
+  const auto set = [](std::size_t at, auto value) {
+    return [=](const std::string& bytes) { return patched(bytes, at, value); };
+  };
+  const LogitPrecision narrow = LogitPrecision::bits16, wide = LogitPrecision::bits32;
+  const std::size_t first = 48, second = 48 + 72;  // rows of 56 bytes and 7 logits of two
+  const std::vector<Row> rows{
+      {narrow, 47, "file is 47 bytes, a logit file needs at least 48",
+       [](const std::string& bytes) { return bytes.substr(0, 47); }},
+      {narrow, 0, "magic must be MLL1", set(0, 'm')},
+      {narrow, 4, "version is 0, must be 1", set(4, 0u)},
+      {narrow, 4, "version is 2, must be 1", set(4, 2u)},
+      {narrow, 8, "vocab is 0, must be at least 1", set(8, 0u)},
+      {narrow, 192, "file is 192 bytes, 2 rows need 17179869344", set(8, 0xffffffffu)},
+      {narrow, 12, "bits of a logit are 0, must be 16 or 32", set(12, 0u)},
+      {narrow, 12, "bits of a logit are 17, must be 16 or 32", set(12, 17u)},
+      {narrow, 12, "bits of a logit are 4294967295, must be 16 or 32", set(12, 0xffffffffu)},
+      {narrow, 192, "file is 192 bytes, 2 rows need 224", set(12, 32u)},
+      {narrow, 20, "stride is 4, must be from 1 to the ctx of 3", set(16, 3u)},
+      {narrow, 20, "stride is 0, must be from 1 to the ctx of 8", set(20, 0u)},
+      {narrow, 20, "stride is 4294967295, must be from 1 to the ctx of 8", set(20, 0xffffffffu)},
+      {narrow, 48, "file is 192 bytes, 0 rows need 48", set(24, std::uint64_t(0))},
+      {narrow, 192, "file is 192 bytes, 3 rows need 264", set(24, std::uint64_t(3))},
+      {narrow, 192, "file is 192 bytes, 18446744073709551615 rows need more than 2^64",
+       set(24, ~std::uint64_t(0))},
+      {narrow, 192, "file is 192 bytes, 256204778801521551 rows need more than 2^64",
+       set(24, std::uint64_t(256204778801521551))},  // 72 times that is just beyond 2^64
+      {narrow, first, "row 0 has token 7 beyond the vocabulary", set(first, 7u)},
+      {narrow, second, "row 1 has token 4294967295 beyond the vocabulary", set(second, 0xffffffffu)},
+      {narrow, first + 8, "row 0 has a score that is no probability", set(first + 8, nan)},
+      {narrow, first + 8, "row 0 has a score that is no probability", set(first + 8, -1.0)},
+      {narrow, first + 8, "row 0 has a score that is no probability", set(first + 16, infinity)},
+      {narrow, second + 8, "row 1 has a score that is no probability", set(second + 24, infinity)},
+      {narrow, second + 8, "row 1 has a score that is no probability", set(second + 24, -1e-9)},
+      {narrow, first + 8, "row 0 has a score that is no probability", set(first + 32, 0xffffffffu)},
+      {narrow, first + 32, "row 0 has token 7 beyond the vocabulary", set(first + 32, 7u)},
+      {narrow, second + 48, "row 1 has token 4294967294 beyond the vocabulary",
+       set(second + 48, 0xfffffffeu)},
+      {wide, first + 56, "row 0 has a logit that is not finite", set(first + 56 + 8, 0x7fc00000u)},
+      {wide, 48 + 88 + 56, "row 1 has a logit that is not finite", set(48 + 88 + 56 + 24, 0xff800000u)},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.message);
+    write_rows(path, row.precision);
+    const std::string bytes = read_file(path);
+    write_bytes(path, sealed(row.change(bytes), row.precision == narrow ? 72 : 88));
+    std::optional<Error> error;
+    if (const auto file = LogitsFile::open(path); !file) {
+      error = file.error();
+    } else {
+      std::vector<float> logits(file->header().vocab);
+      for (std::uint64_t i = 0; i < file->header().n_rows && !error; ++i) {
+        if (const auto read = file->read(i, logits); !read) error = read.error();
+      }
+    }
+    REQUIRE(error);
+    CHECK(error->status == Status::format);
+    CHECK(error->message == row.message);
+    CHECK(error->offset == row.at);
+    CHECK(error->path == path);
+  }
 }

@@ -36,7 +36,11 @@ struct Error {
   int os_errno = 0;                          ///< errno of the failed call, 0 when there was none
 };
 
-/// @return one line: "model.mlb: head_dim is 65, must be even (ML_E_SHAPE, offset 80)"
+/// Text from a file or the name of one, fit for a terminal: control characters and bytes that are no UTF-8
+/// become \xNN, C1 controls \u00NN.
+ML_API std::string printable(std::string_view text);
+
+/// @return one printable line: "model.mlb: head_dim is 65, must be even (ML_E_SHAPE, offset 80)"
 ML_API std::string describe(const Error& error);
 
 /// @return the same error with its path filled in, unless it already names one

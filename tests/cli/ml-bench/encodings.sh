@@ -32,7 +32,7 @@ try run f32,int4_g128_f32
 try run f32 --text missing
 try run f32 --digest
 try run f32 -d 0,1
-try ml-bench --encodings missing.json f32
+try ml-bench --encodings missing.json f32 "$story"
 try ml-bench model.mlb --text text
 grep -q "'int9' of 'int9' must be ENCODING" err
 grep -q 'must be a multiple of 128 for int4_g128_f32 (encoding int4_g128_f32)' err

@@ -8,6 +8,7 @@ cat > requests << 'END'
 {"prompt": "The dog", "n": 25, "stop": ["."]}
 {"prompt": "One day", "n": 0}
 {"prompt": "", "n": 12}
+{"prompt": "if (a) { \"[[[{{{{{{{{{", "n": 2}
 END
 run() { ml-run "$story" --jsonl "$@" < requests; }
 run --parallel 1 > one
@@ -20,10 +21,11 @@ story = os.environ["ML_TEST_DATA"] + "/models/stories260K"
 def alone(*options):
     return subprocess.run(["ml-run", story, *options], stdin=subprocess.DEVNULL, capture_output=True, check=True, text=True).stdout[:-1]
 answers = [json.loads(line) for line in open("one")]
-assert [a["finish"] for a in answers] == ["length", "length", "length", "stop", "length", "length"], answers
+assert [a["finish"] for a in answers] == ["length", "length", "length", "stop", "length", "length", "length"], answers
 assert answers[0]["text"] == alone("-n", "40", "Once upon a time")
 assert answers[1]["text"] == alone("-n", "7", "--temp", "1", "--seed", "3", "Lily and Tom")
 assert answers[3]["text"] == alone("-n", "25", "--stop", ".", "The dog")
 assert answers[4]["text"] == "" and answers[4]["n"] == 0
 assert answers[5]["text"] == alone("-n", "12", "")
+assert answers[6]["text"] == alone("-n", "2", "if (a) { \"[[[{{{{{{{{{")
 END
