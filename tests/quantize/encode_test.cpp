@@ -93,6 +93,13 @@ std::vector<float> importance_of(std::size_t n) {
   return channels;
 }
 
+// Of block b. Not by std::fmax(): g++ 12 for ARM fails on a reduction by it.
+double largest_of(const std::vector<float>& x, std::size_t b) {
+  double amax = 0;
+  for (std::size_t j = 0; j < 32; ++j) amax = std::max<double>(amax, std::fabs(x[32 * b + j]));
+  return amax;
+}
+
 }  // namespace
 
 TEST_CASE("Q8_0 by hand", "[quantize]") {
@@ -253,8 +260,7 @@ TEST_CASE("search is no worse than round, by its own measure", "[quantize]") {
   const Encoded round = q4_0_round(x, ScaleType::f32);
   for (std::size_t b = 0; b < x.size() / 32; ++b) {
     CAPTURE(edge_blocks()[b].first);
-    double amax = 0;
-    for (std::size_t j = 0; j < 32; ++j) amax = std::fmax(amax, std::fabs(x[32 * b + j]));
+    const double amax = largest_of(x, b);
     if (amax < 1e-37) continue;  // the round rule gives up there
     double errors[2] = {};
     for (const bool rounded : {false, true}) {
@@ -285,9 +291,7 @@ TEST_CASE("best is never worse than search, by the measure of both", "[quantize]
       for (std::size_t b = 0; b < x.size() / 32; ++b) {
         CAPTURE(edge_blocks()[b].first, scale_type_name(type), weighted);
         if (std::isinf(search.scale(b, type))) continue;
-        double amax = 0;
-        // Not std::fmax(): g++ 12 for ARM fails on that loop.
-        for (std::size_t j = 0; j < 32; ++j) amax = std::max<double>(amax, std::fabs(x[32 * b + j]));
+        double amax = largest_of(x, b);
         if (amax == 0) amax = 1;
         const auto error_of = [&](const Encoded& encoded) {
           double error = 0;
