@@ -6,8 +6,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <span>
 #include <string>
+
+/// tests/data, where fuzzers find what their input goes with.
+inline std::filesystem::path data_folder() {
+  const char* root = std::getenv("ML_TEST_DATA");
+  return root != nullptr ? root : "tests/data";
+}
 
 /// Bytes as a file that has a path, without a disk.
 class MemoryFile {
