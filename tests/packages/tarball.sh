@@ -24,5 +24,5 @@ grep -q "little girl named Lily" text
 for page in ml-run.1 mlb.5 ml.7; do [[ -s ${tree[0]}/share/man/man${page##*.}/$page ]]; done
 for file in LICENSE README.md NEWS.md share/mlutils/recipes/llama.json share/bash-completion/completions/ml-run; do [[ -s ${tree[0]}/$file ]]; done
 run mog-pack "${tree[0]}/share/mlutils/recipes/llama.json" --root "$work/story" --quiet -o model.mog
-run mlb-info --check --quiet model.mog
+run mlb-info --check --quiet model.mog > /dev/null
 echo "tarball: $(cd "${tree[0]}" && echo bin/*) run from anywhere"
