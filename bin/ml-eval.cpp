@@ -17,7 +17,7 @@ using namespace ml_eval;
 // The steps of an evaluation. One that returns false has said why.
 class Evaluation {
  public:
-  Evaluation(cli::Tool& tool, const Options& options) : tool_(tool), options_(options) {}
+  Evaluation(cli::Tool& tool, const Options& options) : tool_(tool), options_(options), html_(tool) {}
 
   void operator()() {
     if (!open_model() || !read_plan() || !open_base() || !open_output()) return;
@@ -127,12 +127,13 @@ class Evaluation {
   }
 
   bool open_output() {
-    if (options_.save_logits.empty()) return true;
     std::vector<std::string> inputs = options_.texts;
     for (const std::string& name : {options_.model, options_.against, tokenizer_path_}) {
       if (name.empty()) continue;
       for (std::string& file : ml::input_files(name)) inputs.push_back(std::move(file));
     }
+    if (!html_.open(options_.html, inputs)) return false;
+    if (options_.save_logits.empty()) return true;
     auto file = ml::OutputFile::create(options_.save_logits, {.force = tool_.force(), .inputs = inputs});
     if (!file) return report(file.error(), options_.save_logits);
     output_.emplace(std::move(*file));
@@ -171,6 +172,8 @@ class Evaluation {
     } else {
       print_text(tool_, about, &plan_, result, options_);
     }
+    tool_.flush();
+    if (html_.wanted()) html_.write(html_page(about, &plan_, result));
   }
 
   cli::Tool& tool_;
@@ -181,6 +184,7 @@ class Evaluation {
   std::optional<Base> base_;
   std::optional<ml::OutputFile> output_;
   std::optional<ml::LogitsWriter> writer_;
+  cli::HtmlOutput html_;
 };
 
 }  // namespace

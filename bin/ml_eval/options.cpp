@@ -1,5 +1,6 @@
 #include "ml_eval/options.hpp"
 
+#include "common/html_page.hpp"
 #include "common/shard.hpp"
 #include "common/standard_input.hpp"
 #include "ml_eval/texts.hpp"
@@ -14,12 +15,13 @@ namespace {
 
 // Options of an evaluation, which --merge does not make.
 std::string merge_problem(const CLI::App& app, const Options& options) {
-  constexpr std::array<std::string_view, 7> kTaken{"MODEL",         "TEXT-FILE", "--merge", "--json",
-                                                   "--by-position", "--quiet",   "--target"};
+  constexpr std::array<std::string_view, 9> kTaken{
+      "MODEL", "TEXT-FILE", "--merge", "--json", "--by-position", "--html", "--force", "--quiet", "--target"};
   for (const CLI::Option* option : app.get_options()) {
     const std::string name = option->get_name();
     if (option->count() > 0 && std::find(kTaken.begin(), kTaken.end(), name) == kTaken.end())
-      return fmt::format("--merge joins results and takes only --json and --by-position, not {}", name);
+      return fmt::format("--merge joins results and takes only --json, --by-position and --html, not {}",
+                         name);
   }
   std::vector<std::string> inputs = options.texts;
   inputs.push_back(options.model);
@@ -77,6 +79,8 @@ void declare_options(cli::Tool& tool, Options& options) {
   app.add_flag("--by-window", options.by_window, "A row for each window");
   app.add_flag("--merge", options.merge, "Join results of --json into one; all operands are such files");
   app.add_flag("--json", options.json, "Print the result as one JSON object, with what --merge needs");
+  app.add_option("--html", options.html, "Write the result to this file as a page with charts")
+      ->type_name("FILE");
   app.add_flag("--trust", options.trust, "Skip the pass over the quants of a file that was checked before");
   tool.add_threads();
   tool.add_force();
@@ -91,10 +95,13 @@ std::string finish_options(const CLI::App& app, Options& options) {
     options.n_shards = shard->n;
   }
   if (!unescape(options.split)) return fmt::format("--split is '{}': {}", options.split, kEscapes);
+  if (const std::string problem = cli::html_problem(options.html); !problem.empty()) return problem;
   if (options.merge) return merge_problem(app, options);
   if (options.precision && options.save_logits.empty()) return "--bits needs --save-logits";
   if (options.save_logits == "-" || options.save_logits == "/dev/stdout")
     return "--save-logits needs a file: the result goes to standard output";
+  if (!options.html.empty() && options.html == options.save_logits)
+    return "--html and --save-logits name the same file";
   std::vector<std::string> inputs = options.texts;
   if (inputs.empty()) inputs.push_back("-");
   for (const std::string& name : {options.model, options.tokenizer, options.against}) inputs.push_back(name);

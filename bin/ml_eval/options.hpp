@@ -35,6 +35,7 @@ struct Options {
   bool by_position = false;
   bool by_window = false;
   bool json = false;
+  std::string html;
   bool merge = false;
   bool trust = false;
 };

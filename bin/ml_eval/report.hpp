@@ -1,10 +1,12 @@
 #pragma once
 
+#include "common/html_page.hpp"
 #include "ml_eval/evaluator.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <string>
+#include <vector>
 
 namespace ml_eval {
 
@@ -21,6 +23,27 @@ struct About {
   std::string activations;
   std::string kv;
 };
+
+using Rows = std::vector<std::vector<std::string>>;
+
+/// Names and values for people: model, texts, perplexity, divergence.
+Rows summary_rows(const About& about, const ml::EvaluationSums& sums);
+
+/// A head, and a row for each class of positions with tokens.
+Rows position_rows(const ml::EvaluationSums& sums);
+
+/// A window, or some neighbours together.
+struct WindowRow {
+  std::string name;
+  std::uint64_t n_tokens = 0;
+  double value = 0;  ///< mean KL divergence over its tokens; -log probability where nothing is compared
+};
+
+/// A row for each window, or for as many neighbours as leave at most max_rows.
+std::vector<WindowRow> window_rows(const Plan& plan, const Result& result, std::size_t max_rows);
+
+/// The page of --html. @param plan  null: the windows are not known (--merge)
+cli::HtmlPage html_page(const About& about, const Plan* plan, const Result& result);
 
 /// Prints a table.
 void print_text(cli::Tool& tool, const About& about, const Plan* plan, const Result& result,

@@ -146,6 +146,8 @@ void merge(cli::Tool& tool, const Options& options) {
   paths.insert(paths.end(), options.texts.begin(), options.texts.end());
   ordered_json all;
   Result result;
+  cli::HtmlOutput html(tool);
+  if (!html.open(options.html, paths)) return;
   for (const std::string& path : paths) {
     const std::string name = path == "-" ? "standard input" : path;
     const auto objects = read_results(path);
@@ -172,6 +174,8 @@ void merge(cli::Tool& tool, const Options& options) {
   } else {
     print_text(tool, about, nullptr, result, options);
   }
+  tool.flush();
+  if (html.wanted()) html.write(html_page(about, nullptr, result));
 }
 
 }  // namespace ml_eval

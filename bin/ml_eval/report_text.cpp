@@ -20,30 +20,68 @@ std::string percent(const ml::Estimate& share) {
 }
 std::string small(double value) { return fmt::format("{:.4g}", value); }
 
-void print_comparison(cli::Table& table, const About& about, const ml::EvaluationSums& sums) {
-  table.add({"against", about.against});
-  table.add({"its perplexity", with_error(sums.base_perplexity())});
-  table.add({"ratio", with_error(sums.perplexity_ratio())});
+void add_comparison(Rows& rows, const About& about, const ml::EvaluationSums& sums) {
+  rows.push_back({"against", about.against});
+  rows.push_back({"its perplexity", with_error(sums.base_perplexity())});
+  rows.push_back({"ratio", with_error(sums.perplexity_ratio())});
   const ml::Estimate kl = sums.kl();
-  table.add({"KL divergence",
-             fmt::format("{} ± {}, at most {}", small(kl.mean), small(kl.error), small(sums.kl_max()))});
-  table.add({"  quantiles", fmt::format("50 % {}, 90 % {}, 99 % {}, 99.9 % {}", small(sums.kl_quantile(0.5)),
-                                        small(sums.kl_quantile(0.9)), small(sums.kl_quantile(0.99)),
-                                        small(sums.kl_quantile(0.999)))});
-  table.add({"same likeliest", percent(sums.top_agreement())});
-  table.add({"same top five", percent(sums.top5_agreement())});
-  table.add({"probability", fmt::format("{} on average, {:.2f} % rms", percent(sums.probability_change()),
-                                        100 * sums.probability_change_rms())});
+  rows.push_back({"KL divergence",
+                  fmt::format("{} ± {}, at most {}", small(kl.mean), small(kl.error), small(sums.kl_max()))});
+  rows.push_back({"  quantiles", fmt::format("50 % {}, 90 % {}, 99 % {}, 99.9 % {}",
+                                             small(sums.kl_quantile(0.5)), small(sums.kl_quantile(0.9)),
+                                             small(sums.kl_quantile(0.99)), small(sums.kl_quantile(0.999)))});
+  rows.push_back({"same likeliest", percent(sums.top_agreement())});
+  rows.push_back({"same top five", percent(sums.top5_agreement())});
+  rows.push_back(
+      {"probability", fmt::format("{} on average, {:.2f} % rms", percent(sums.probability_change()),
+                                  100 * sums.probability_change_rms())});
 }
 
-void print_positions(cli::Tool& tool, const ml::EvaluationSums& sums) {
-  cli::Table table({Align::right, Align::right, Align::right, Align::right, Align::right});
-  std::vector<std::string> head{"tokens before", "tokens", "perplexity"};
-  if (sums.compared()) {
-    head.push_back("KL");
-    head.push_back("same likeliest");
+void print_rows(cli::Tool& tool, const Rows& rows, Align align) {
+  cli::Table table(std::vector<Align>(rows.front().size(), align));
+  for (const auto& row : rows) table.add(row);
+  tool.print(table.text());
+}
+
+// Bars of the mean KL divergence, or of the mean -log probability where nothing is compared.
+void print_windows(cli::Tool& tool, const Plan& plan, const Result& result, std::size_t max_rows) {
+  const std::vector<WindowRow> rows = window_rows(plan, result, max_rows);
+  double largest = 0;
+  for (const WindowRow& row : rows) largest = std::max(largest, row.value);
+  constexpr std::size_t kColumns = 36;  // of the other cells, about
+  const std::size_t columns = std::clamp<std::size_t>(cli::terminal_columns(STDOUT_FILENO), 50, 120);
+  cli::Table table({Align::right, Align::right, Align::right, Align::left});
+  table.add({"window at", "tokens", result.sums.compared() ? "KL" : "nll", ""});
+  for (const WindowRow& row : rows) {
+    const double share = largest > 0 ? row.value / largest : 0;
+    table.add({row.name, fmt::format("{}", row.n_tokens), small(row.value),
+               cli::bar(share, columns - kColumns, cli::unicode_terminal())});
   }
-  table.add(head);
+  tool.print("\n" + table.text());
+}
+
+}  // namespace
+
+Rows summary_rows(const About& about, const ml::EvaluationSums& sums) {
+  Rows rows;
+  rows.push_back(
+      {"model", fmt::format("{} ({} activations, {} cache)", about.model, about.activations, about.kv)});
+  rows.push_back({"texts", fmt::format("{}: {} window{} of {} every {}{}", about.n_texts, about.n_windows,
+                                       about.n_windows == 1 ? "" : "s", about.ctx, about.stride,
+                                       about.bos ? ", each with BOS" : "")});
+  rows.push_back({"tokens scored", fmt::format("{}", sums.n_tokens())});
+  rows.push_back({"perplexity", with_error(sums.perplexity())});
+  rows.push_back({"nll", with_error(sums.nll(), 5) + " nats a token"});
+  if (sums.compared()) add_comparison(rows, about, sums);
+  return rows;
+}
+
+Rows position_rows(const ml::EvaluationSums& sums) {
+  Rows rows{{"tokens before", "tokens", "perplexity"}};
+  if (sums.compared()) {
+    rows[0].push_back("KL");
+    rows[0].push_back("same likeliest");
+  }
   const auto positions = sums.positions();
   for (std::size_t i = 0; i < positions.size(); ++i) {
     const auto& p = positions[i];
@@ -60,22 +98,14 @@ void print_positions(cli::Tool& tool, const ml::EvaluationSums& sums) {
       row.push_back(small(p.kl.value() / n));
       row.push_back(fmt::format("{:.2f} %", 100 * static_cast<double>(p.n_same_top) / n));
     }
-    table.add(row);
+    rows.push_back(row);
   }
-  tool.print("\n" + table.text());
+  return rows;
 }
 
-struct Row {
-  std::string name;
-  std::uint64_t n_tokens = 0;
-  double nll = 0;  // sums
-  double kl = 0;
-};
-
-// A row for each window, or for as many neighbours as leave at most max_rows.
-std::vector<Row> rows_of(const Plan& plan, const Result& result, std::size_t max_rows) {
+std::vector<WindowRow> window_rows(const Plan& plan, const Result& result, std::size_t max_rows) {
   const std::size_t n_each = (result.windows.size() + max_rows - 1) / max_rows;
-  std::vector<Row> rows;
+  std::vector<WindowRow> rows;
   for (std::size_t i = 0; i < result.windows.size(); ++i) {
     const WindowResult& window = result.windows[i];
     if (i % n_each == 0) {
@@ -84,50 +114,20 @@ std::vector<Row> rows_of(const Plan& plan, const Result& result, std::size_t max
     }
     const auto n = static_cast<double>(window.n_tokens);
     rows.back().n_tokens += window.n_tokens;
-    rows.back().nll += window.nll * n;
-    rows.back().kl += window.kl * n;
+    rows.back().value += (result.sums.compared() ? window.kl : window.nll) * n;
   }
+  for (WindowRow& row : rows) row.value /= static_cast<double>(row.n_tokens);
   return rows;
 }
-
-// Bars of the mean KL divergence, or of the mean -log probability where nothing is compared.
-void print_windows(cli::Tool& tool, const Plan& plan, const Result& result, std::size_t max_rows) {
-  const bool compared = result.sums.compared();
-  const std::vector<Row> rows = rows_of(plan, result, max_rows);
-  const auto value = [&](const Row& row) {
-    return (compared ? row.kl : row.nll) / static_cast<double>(row.n_tokens);
-  };
-  double largest = 0;
-  for (const Row& row : rows) largest = std::max(largest, value(row));
-  constexpr std::size_t kColumns = 36;  // of the other cells, about
-  const std::size_t columns = std::clamp<std::size_t>(cli::terminal_columns(STDOUT_FILENO), 50, 120);
-  cli::Table table({Align::right, Align::right, Align::right, Align::left});
-  table.add({"window at", "tokens", compared ? "KL" : "nll", ""});
-  for (const Row& row : rows) {
-    const double share = largest > 0 ? value(row) / largest : 0;
-    table.add({row.name, fmt::format("{}", row.n_tokens), small(value(row)),
-               cli::bar(share, columns - kColumns, cli::unicode_terminal())});
-  }
-  tool.print("\n" + table.text());
-}
-
-}  // namespace
 
 void print_text(cli::Tool& tool, const About& about, const Plan* plan, const Result& result,
                 const Options& options) {
   const ml::EvaluationSums& sums = result.sums;
-  cli::Table table({Align::left, Align::left});
-  table.add(
-      {"model", fmt::format("{} ({} activations, {} cache)", about.model, about.activations, about.kv)});
-  table.add({"texts", fmt::format("{}: {} window{} of {} every {}{}", about.n_texts, about.n_windows,
-                                  about.n_windows == 1 ? "" : "s", about.ctx, about.stride,
-                                  about.bos ? ", each with BOS" : "")});
-  table.add({"tokens scored", fmt::format("{}", sums.n_tokens())});
-  table.add({"perplexity", with_error(sums.perplexity())});
-  table.add({"nll", with_error(sums.nll(), 5) + " nats a token"});
-  if (sums.compared()) print_comparison(table, about, sums);
-  tool.print(table.text());
-  if (options.by_position) print_positions(tool, sums);
+  print_rows(tool, summary_rows(about, sums), Align::left);
+  if (options.by_position) {
+    tool.print("\n");
+    print_rows(tool, position_rows(sums), Align::right);
+  }
   if (plan == nullptr) return;
   constexpr std::size_t kChartRows = 24;
   if (options.by_window) {
