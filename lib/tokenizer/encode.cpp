@@ -96,7 +96,7 @@ class Encoder {
     const std::size_t n = std::min(text.size(), PieceCache::kMaxBytes);
     tail_from_ = limit_ - n;
     tail_.fill(0);
-    std::memcpy(tail_.data(), tail_from_, n);
+    std::copy_n(tail_from_, n, tail_.data());
   }
   const char* readable(const char* at) const {
     if (limit_ - at >= static_cast<std::ptrdiff_t>(PieceCache::kMaxBytes)) [[likely]]
