@@ -26,6 +26,7 @@ void add_fields(const LogitsHeader& header, FileReport& report) {
 
 // Reads every row: its defects, and the perplexity of the text.
 void check_rows(const LogitsFile& file, FileReport& report) {
+  if (file.header().n_rows == 0) return;  // then nothing bounds vocab
   std::vector<float> logits(file.header().vocab);
   double sum = 0;
   for (std::uint64_t i = 0; i < file.header().n_rows; ++i) {
@@ -36,7 +37,7 @@ void check_rows(const LogitsFile& file, FileReport& report) {
       report.defects.push_back(std::move(row.error()));
     }
   }
-  if (!report.defects.empty() || file.header().n_rows == 0) return;
+  if (!report.defects.empty()) return;
   const double perplexity = std::exp(sum / static_cast<double>(file.header().n_rows));
   report.fields.push_back({"perplexity", static_cast<float>(perplexity), {}, "of the rows"});
 }
