@@ -14,7 +14,6 @@ namespace {
 
 // Codes are multiplied as they are where the target can multiply unsigned bytes, else less 128.
 struct WeightsAffine8 : WeightsQ8 {
-  static constexpr bool kScalesAhead = true;
   using Scales = AffineScales;
   using Panel = WeightsAffine8;
   static Bytes prepare(Bytes codes) { return kBiased ? codes : flip_signs(codes); }
@@ -26,14 +25,17 @@ struct WeightsAffine8 : WeightsQ8 {
     for (int i = 0; i < 8; ++i) blocks.pairs[i] = prepare(load_quads(64 * i));
     return blocks;
   }
-  static Ints dot(const Blocks& blocks, const std::int8_t* x, const std::int32_t* offsets) {
+  static Ints dot(const Blocks& blocks, const std::int8_t* x, const std::int8_t*) {
     Ints partial[8];
 #pragma GCC unroll 8
     for (int i = 0; i < 8; ++i) {
       partial[i] = dot_quads(blocks.pairs[i], kernels::load_quads(x + 64 * i), set1(std::int32_t{0}));
     }
-    const Ints dots = reduce_eights(partial);
-    return kBiased ? dots : sub(dots, kernels::load(offsets));
+    return reduce_eights(partial);
+  }
+  static Ints correction(Ints offsets) {
+    const Ints zero = set1(std::int32_t{0});
+    return kBiased ? zero : sub(zero, offsets);
   }
   static void pack(const unsigned char* const* rows, std::uint64_t block, Bytes* quads) {
     load_columns(rows, block * kBlockBytes, quads);
@@ -41,20 +43,15 @@ struct WeightsAffine8 : WeightsQ8 {
 #pragma GCC unroll 8
     for (int k = 0; k < 8; ++k) quads[k] = prepare(quads[k]);
   }
-  static Ints start(const std::int32_t* offset) { return set1(kBiased ? 0 : -*offset); }
   static Ints dot_quads(Bytes codes, Bytes x, Ints acc) {
     return kBiased ? dot_unsigned(codes, x, acc) : dot_signed(codes, x, acc);
   }
 };
 
 struct WeightsAffine4 : WeightsInt4 {
-  static constexpr bool kScalesAhead = true;
   using Scales = AffineScales;
   using Panel = WeightsAffine4;
-  static Ints dot(const Blocks& blocks, const std::int8_t* x, const std::int32_t*) {
-    return dot_nibbles(blocks, x);
-  }
-  static Ints start(const std::int32_t*) { return set1(std::int32_t{0}); }
+  static Ints correction(Ints) { return set1(std::int32_t{0}); }
 };
 
 // Rows as floats (float_rows.hpp). The product is exact but for overflow, the sum rounded once.

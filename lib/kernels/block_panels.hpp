@@ -17,9 +17,8 @@
 // An encoding gives, beside what block_matvec.hpp says,
 //
 //   pack(rows, block, quads)   the quads of one block of sixteen rows
-//   start(offset)              the first value of a block's dots, for a token whose block has this offset
 //   dot_quads(weights, x, acc)
-//   Panel                      the encoding whose start() and dot_quads() these are
+//   Panel                      the encoding whose correction() and dot_quads() these are
 
 #include "kernels/block_matvec.hpp"
 #include "kernels/table.hpp"

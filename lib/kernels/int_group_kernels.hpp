@@ -17,24 +17,22 @@ namespace ml::kernels {
 namespace {
 
 struct WeightsInt8 : WeightsQ8 {
-  static constexpr bool kScalesAhead = true;
   using Scales = GroupScales;
 };
 
 // Nibbles of two consecutive weights in a byte.
 struct WeightsInt4 : WeightsQ4 {
-  static constexpr bool kScalesAhead = true;
   using Scales = GroupScales;
 
-  // The even quants of four blocks, then the odd ones.
-  static const std::int8_t* arrange(const std::int8_t* quants, std::uint64_t n, unsigned char* scratch) {
-    for (std::uint64_t i = 0; i < n; i += 128) {
+  // The even quants, and the odd ones.
+  static void arrange(const std::int8_t* quants, std::uint64_t n_blocks, std::int8_t* low,
+                      std::int8_t* high) {
+    for (std::uint64_t i = 0; i < n_blocks * (kBlockWeights / 2); i += 64) {
       Bytes even, odd;
-      split_pairs(load_quads(quants + i), load_quads(quants + i + 64), even, odd);
-      store_quads(scratch + i, even);
-      store_quads(scratch + i + 64, odd);
+      split_pairs(load_quads(quants + 2 * i), load_quads(quants + 2 * i + 64), even, odd);
+      store_quads(low + i, even);
+      store_quads(high + i, odd);
     }
-    return reinterpret_cast<const std::int8_t*>(scratch);
   }
   static void pack(const unsigned char* const* rows, std::uint64_t block, Bytes* quads) {
     Bytes packed[4];
@@ -48,29 +46,26 @@ struct WeightsInt4 : WeightsQ4 {
 template <std::uint64_t kGroup>
 struct WeightsInt4h : WeightsQ4 {
   static constexpr std::uint64_t kBlocks = kGroup / kBlockWeights;
-  static constexpr bool kScalesAhead = true;
   using Scales = GroupScales;
 
-  // Of 128 quants first those that are multiplied with low nibbles.
-  static const std::int8_t* arrange(const std::int8_t* quants, std::uint64_t n, unsigned char* scratch) {
-    if (kBlocks == 4) return quants;
-    for (std::uint64_t i = 0; i < n; i += 32) {
-      const std::uint64_t block = i / 32 % 4;
-      const std::uint64_t place = block == 1 ? 2 : block == 2 ? 1 : block;
-      std::memcpy(scratch + i / 128 * 128 + place * 32, quants + i, 32);
+  // The first halves of the groups, and their second halves.
+  static void arrange(const std::int8_t* quants, std::uint64_t n_blocks, std::int8_t* low,
+                      std::int8_t* high) {
+    for (std::uint64_t i = 0; i < n_blocks * (kBlockWeights / 2); i += kGroup / 2) {
+      std::memcpy(low + i, quants + 2 * i, kGroup / 2);
+      std::memcpy(high + i, quants + 2 * i + kGroup / 2, kGroup / 2);
     }
-    return reinterpret_cast<const std::int8_t*>(scratch);
   }
-  static Ints dot(const Blocks& blocks, const std::int8_t* x, const std::int32_t* offsets) {
+  static Ints dot(const Blocks& blocks, const std::int8_t* low, const std::int8_t* high) {
     Ints partial[8];
 #pragma GCC unroll 8
     for (int i = 0; i < 4; ++i) {
       const Ints zero = set1(std::int32_t{0});
-      partial[2 * i] = dot_unsigned(blocks.low[i], load_quads(x + 128 * i), zero);
-      partial[2 * i + 1] = dot_unsigned(blocks.high[i], load_quads(x + 128 * i + 64), zero);
+      partial[2 * i] = dot_unsigned(blocks.low[i], load_quads(low + 64 * i), zero);
+      partial[2 * i + 1] = dot_unsigned(blocks.high[i], load_quads(high + 64 * i), zero);
     }
     const Ints dots = reduce_eights(partial);
-    return add(kBlocks == 2 ? swap_middle(dots) : dots, shift_right<4>(kernels::load(offsets)));
+    return kBlocks == 2 ? swap_middle(dots) : dots;
   }
   static void pack(const unsigned char* const* rows, std::uint64_t block, Bytes* quads) {
     const std::uint64_t in_group = block % kBlocks;

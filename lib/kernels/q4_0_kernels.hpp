@@ -13,7 +13,7 @@ namespace ml::kernels {
 namespace {
 
 struct WeightsQ4 {
-  static constexpr bool kScalesAhead = true;
+  static constexpr bool kArranged = true;
   using Scales = BlockScales;
   using Panel = WeightsQ4;
   static constexpr std::uint64_t kBlockBytes = 16;
@@ -22,15 +22,15 @@ struct WeightsQ4 {
     Bytes high[4];  // elements 16 .. 31
   };
 
-  // The first halves of four blocks, then their second halves.
-  static const std::int8_t* arrange(const std::int8_t* quants, std::uint64_t n, unsigned char* scratch) {
-    for (std::uint64_t i = 0; i < n; i += 128) {
+  // The first halves of the blocks, and their second halves.
+  static void arrange(const std::int8_t* quants, std::uint64_t n_blocks, std::int8_t* low,
+                      std::int8_t* high) {
+    for (std::uint64_t i = 0; i < n_blocks * (kBlockWeights / 2); i += 64) {
       Bytes first, second;
-      split_halves(load_quads(quants + i), load_quads(quants + i + 64), first, second);
-      store_quads(scratch + i, first);
-      store_quads(scratch + i + 64, second);
+      split_halves(load_quads(quants + 2 * i), load_quads(quants + 2 * i + 64), first, second);
+      store_quads(low + i, first);
+      store_quads(high + i, second);
     }
-    return reinterpret_cast<const std::int8_t*>(scratch);
   }
   template <class LoadQuads>
   static Blocks load(LoadQuads load_quads) {
@@ -43,18 +43,16 @@ struct WeightsQ4 {
     }
     return blocks;
   }
-  static Ints dot(const Blocks& blocks, const std::int8_t* x, const std::int32_t* offsets) {
-    return add(dot_nibbles(blocks, x), shift_right<4>(kernels::load(offsets)));
-  }
-  static Ints dot_nibbles(const Blocks& blocks, const std::int8_t* x) {
+  static Ints dot(const Blocks& blocks, const std::int8_t* low, const std::int8_t* high) {
     Ints partial[4];
 #pragma GCC unroll 8
     for (int i = 0; i < 4; ++i) {
-      const Ints low = dot_unsigned(blocks.low[i], load_quads(x + 128 * i), set1(std::int32_t{0}));
-      partial[i] = dot_unsigned(blocks.high[i], load_quads(x + 128 * i + 64), low);
+      const Ints half = dot_unsigned(blocks.low[i], load_quads(low + 64 * i), set1(std::int32_t{0}));
+      partial[i] = dot_unsigned(blocks.high[i], load_quads(high + 64 * i), half);
     }
     return reduce_fours(partial);
   }
+  static Ints correction(Ints offsets) { return shift_right<4>(offsets); }
 
   static void pack(const unsigned char* const* rows, std::uint64_t block, Bytes* quads) {
     Bytes packed[4];
@@ -65,7 +63,6 @@ struct WeightsQ4 {
       quads[k + 4] = high_nibbles(packed[k]);
     }
   }
-  static Ints start(const std::int32_t* offset) { return shift_right<4>(set1(*offset)); }
   static Ints dot_quads(Bytes weights, Bytes x, Ints acc) { return dot_unsigned(weights, x, acc); }
 };
 

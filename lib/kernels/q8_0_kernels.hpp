@@ -10,7 +10,7 @@ namespace ml::kernels {
 namespace {
 
 struct WeightsQ8 {
-  static constexpr bool kScalesAhead = false;
+  static constexpr bool kArranged = false;
   using Scales = BlockScales;
   using Panel = WeightsQ8;
   static constexpr std::uint64_t kBlockBytes = 32;
@@ -18,9 +18,6 @@ struct WeightsQ8 {
     Bytes pairs[8];
   };
 
-  static const std::int8_t* arrange(const std::int8_t* quants, std::uint64_t, unsigned char*) {
-    return quants;
-  }
   template <class LoadQuads>
   static Blocks load(LoadQuads load_quads) {
     Blocks blocks;
@@ -28,15 +25,15 @@ struct WeightsQ8 {
     for (int i = 0; i < 8; ++i) blocks.pairs[i] = prepare_signed(shared(load_quads(64 * i)));
     return blocks;
   }
-  static Ints dot(const Blocks& blocks, const std::int8_t* x, const std::int32_t* offsets) {
+  static Ints dot(const Blocks& blocks, const std::int8_t* x, const std::int8_t*) {
     Ints partial[8];
 #pragma GCC unroll 8
     for (int i = 0; i < 8; ++i) {
       partial[i] = dot_signed(blocks.pairs[i], kernels::load_quads(x + 64 * i), set1(std::int32_t{0}));
     }
-    const Ints dots = reduce_eights(partial);
-    return kBiased ? add(dots, kernels::load(offsets)) : dots;
+    return reduce_eights(partial);
   }
+  static Ints correction(Ints offsets) { return kBiased ? offsets : set1(std::int32_t{0}); }
 
   static void pack(const unsigned char* const* rows, std::uint64_t block, Bytes* quads) {
     load_columns(rows, block * kBlockBytes, quads);
@@ -44,7 +41,6 @@ struct WeightsQ8 {
 #pragma GCC unroll 8
     for (int k = 0; k < 8; ++k) quads[k] = prepare_signed(quads[k]);
   }
-  static Ints start(const std::int32_t* offset) { return set1(kBiased ? *offset : 0); }
   static Ints dot_quads(Bytes weights, Bytes x, Ints acc) { return dot_signed(weights, x, acc); }
 };
 

@@ -12,13 +12,13 @@ inline constexpr int kQuads = kBlockWeights / 4;
 
 inline void arrange_columns(Bytes*) {}
 
-// dots[g][t]: the sixteen rows of group g times token t, from what the encoding makes of the token's offset.
+// dots[g][t]: the sixteen rows of group g times token t, from the encoding's correction.
 template <class Encoding, int kG, int kT>
 inline void dot_slot(const unsigned char* panel, const unsigned char* tile, const std::int32_t* offsets,
                      Ints (&dots)[kG][kT]) {
 #pragma GCC unroll 8
   for (int t = 0; t < kT; ++t) {
-    const Ints start = Encoding::start(offsets + t);
+    const Ints start = Encoding::correction(set1(offsets[t]));
 #pragma GCC unroll 8
     for (int g = 0; g < kG; ++g) dots[g][t] = start;
   }

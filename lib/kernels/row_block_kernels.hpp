@@ -9,7 +9,7 @@
 //
 //   kBlockBytes         bytes of 32 weights of sixteen rows
 //   load(p, quads)      their quads, ready for dot_quads()
-//   start, dot_quads    as block_panels.hpp says
+//   correction, dot_quads  as block_matvec.hpp and block_panels.hpp say
 //
 // The scales of sixteen rows lie side by side.
 
@@ -99,7 +99,7 @@ inline void dot_row_blocks(const WeightMatrix& w, const QuantizedActs& x, std::u
 #pragma GCC unroll 8
       for (int t = 0; t < kN; ++t) {
         const std::uint64_t at = static_cast<std::uint64_t>(t) * x.blocks + b;
-        Ints dots = Encoding::start(x.offsets + at);
+        Ints dots = Encoding::correction(set1(x.offsets[at]));
 #pragma GCC unroll 8
         for (int k = 0; k < kQuads; ++k) {
           dots = Encoding::dot_quads(quads[k], broadcast_quad(x.quants + at * kBlockWeights + 4 * k), dots);

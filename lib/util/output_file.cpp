@@ -63,6 +63,7 @@ struct OutputFile::Impl {
   bool force = false;
   std::vector<std::byte> buffer;
   std::uint64_t position = 0;
+  std::uint64_t written = 0;   // of position, what is no longer in the buffer
   std::optional<Error> error;  // the first failure; nothing is written after it
 
   ~Impl() {
@@ -75,12 +76,14 @@ struct OutputFile::Impl {
   }
 
   Result<void> write_now(std::span<const std::byte> bytes) {
+    const std::uint64_t begin = std::exchange(written, written + bytes.size());
     while (!bytes.empty()) {
       const ssize_t n = ::write(fd, bytes.data(), bytes.size());
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return fail(io_error("cannot write"));
       bytes = bytes.subspan(static_cast<std::size_t>(n));
     }
+    if (temporary) start_writeback(fd, begin, written - begin);
     return {};
   }
 

@@ -134,6 +134,7 @@ Result<void> OutputFolder::begin_file(const std::string& name, std::uint64_t n_b
 }
 
 Result<void> OutputFolder::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
+  const std::uint64_t begin = offset;
   while (!bytes.empty()) {
     const ssize_t n = ::pwrite(file_fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
@@ -141,6 +142,7 @@ Result<void> OutputFolder::write_at(std::uint64_t offset, std::span<const std::b
     bytes = bytes.subspan(static_cast<std::size_t>(n));
     offset += static_cast<std::uint64_t>(n);
   }
+  start_writeback(file_fd_, begin, offset - begin);
   return {};
 }
 

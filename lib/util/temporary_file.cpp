@@ -60,6 +60,15 @@ int sync_to_disk(int fd) {
   return status;
 }
 
+void start_writeback([[maybe_unused]] int fd, [[maybe_unused]] std::uint64_t begin,
+                     [[maybe_unused]] std::uint64_t n_bytes) {
+#ifdef SYNC_FILE_RANGE_WRITE
+  constexpr std::uint64_t kWorthwhile = 1 << 16;
+  if (n_bytes < kWorthwhile) return;
+  ::sync_file_range(fd, static_cast<off_t>(begin), static_cast<off_t>(n_bytes), SYNC_FILE_RANGE_WRITE);
+#endif
+}
+
 Result<TemporaryFile> TemporaryFile::create(const std::string& folder, const std::string& name,
                                             Method method) {
   TemporaryFile file;

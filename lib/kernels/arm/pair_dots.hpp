@@ -63,8 +63,8 @@ inline void dot_slot(const unsigned char* panel, const unsigned char* tile, cons
   for (int p = 0; p < kPairs; ++p) {
     const auto even = [&](int i) { return vuzp1q_s32(sums[p][2 * i], sums[p][2 * i + 1]); };
     const auto odd = [&](int i) { return vuzp2q_s32(sums[p][2 * i], sums[p][2 * i + 1]); };
-    dots[0][2 * p] = add(map_ints(even), Encoding::start(offsets + 2 * p));
-    dots[0][2 * p + 1] = add(map_ints(odd), Encoding::start(offsets + 2 * p + 1));
+    dots[0][2 * p] = add(map_ints(even), Encoding::correction(set1(offsets[2 * p])));
+    dots[0][2 * p + 1] = add(map_ints(odd), Encoding::correction(set1(offsets[2 * p + 1])));
   }
 }
 

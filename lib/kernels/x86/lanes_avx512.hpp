@@ -200,9 +200,13 @@ inline Ints reduce_eights(const Ints* p) {
   return {_mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15),
                                    sums)};
 }
-// Four registers, each with four partial sums of blocks 4i .. 4i + 3 -> sixteen block sums.
+// Four registers, each with four partial sums of blocks 4i .. 4i + 3 -> sixteen block sums. Partial sums are
+// of eight products of a nibble and a quant: two of them fit into 16 bits.
 inline Ints reduce_fours(const Ints* p) {
-  const __m512i sums = add_pairs64(add_pairs32(p[0].v, p[1].v), add_pairs32(p[2].v, p[3].v));
+  const __m512i ones = _mm512_set1_epi16(1);
+  const __m512i low = _mm512_madd_epi16(_mm512_packs_epi32(p[0].v, p[1].v), ones);
+  const __m512i high = _mm512_madd_epi16(_mm512_packs_epi32(p[2].v, p[3].v), ones);
+  const __m512i sums = _mm512_madd_epi16(_mm512_packs_epi32(low, high), ones);
   return {_mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
                                    sums)};
 }
