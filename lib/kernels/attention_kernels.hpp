@@ -191,8 +191,7 @@ inline void score_tile(const AttentionArgs& args, const AttentionQuery* queries,
                        float (*scores)[kKeyBlock]) {
   const std::uint64_t padded = padded_floats(args.head_dim);
   for (std::uint64_t j = 0; j < kKeyBlock; j += kKeyGroups * kLanes) {
-    TileSums<kKeyGroups, kQueryTile> sums;
-    sum_in_fold_order(sums, [&](std::uint64_t lane) {
+    const auto scored = sum_in_fold_order<kKeyGroups, kQueryTile>([&](std::uint64_t lane, auto& sums) {
       for (std::uint64_t d = lane; d < padded; d += kLanes) {
         Floats key[kKeyGroups];
 #pragma GCC unroll 8
@@ -202,7 +201,7 @@ inline void score_tile(const AttentionArgs& args, const AttentionQuery* queries,
     });
     const Floats scale = set1(args.scale);
     for (int t = 0; t < kQueryTile; ++t) {
-      for (int g = 0; g < kKeyGroups; ++g) store(scores[t] + j + g * kLanes, mul(sums.group[g][t], scale));
+      for (int g = 0; g < kKeyGroups; ++g) store(scores[t] + j + g * kLanes, mul(scored.group[g][t], scale));
     }
   }
 }

@@ -159,9 +159,9 @@ inline void multiply_slot(const unsigned char* panel, const unsigned char* tile,
 
 // A panel times a tile.
 template <class Encoding, int kT>
-void multiply_tile(const unsigned char* panel, const unsigned char* tile, std::uint64_t n_blocks,
-                   TileSums<kTileGroups, kT>& sums) {
-  sum_in_fold_order(sums, [&](std::uint64_t lane) {
+TileSums<kTileGroups, kT> multiply_tile(const unsigned char* panel, const unsigned char* tile,
+                                        std::uint64_t n_blocks) {
+  return sum_in_fold_order<kTileGroups, kT>([&](std::uint64_t lane, auto& sums) {
     for (std::uint64_t b = lane; b < n_blocks; b += kLanes) {
       multiply_slot<Encoding, kT>(panel, tile, sums);
       panel += kPanelSlot<Encoding>;
@@ -177,8 +177,8 @@ inline void multiply_panel(const unsigned char* panel, const unsigned char* tile
   for (std::uint64_t token = 0; token < n_tokens; token += kTileTokens) {
     const std::uint64_t left = n_tokens - token;
     const auto multiply = [&]<int kT>() {
-      TileSums<kTileGroups, kT> sums;
-      multiply_tile<Encoding, kT>(panel, tiles + token / kTileTokens * n_blocks * kTileSlot, n_blocks, sums);
+      const auto sums =
+          multiply_tile<Encoding, kT>(panel, tiles + token / kTileTokens * n_blocks * kTileSlot, n_blocks);
       for (std::uint64_t t = 0; t < kT && t < left; ++t) {
         for (std::uint64_t g = 0; g < kTileGroups; ++g) store(token + t, g, sums.group[g][t]);
       }

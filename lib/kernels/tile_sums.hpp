@@ -28,21 +28,24 @@ struct TileSums {
   }
 };
 
-// add_lane(lane) adds the terms of one lane of the rule to sums, which start at zero; the finished lanes are
-// folded as the rule folds them.
+// add_lane(lane, sums) adds the terms of one lane of the rule to sums, which start at zero; the finished
+// lanes are folded as the rule folds them.
 template <int kG, int kT, class AddLane>
-inline void sum_in_fold_order(TileSums<kG, kT>& sums, AddLane add_lane) {
+inline TileSums<kG, kT> sum_in_fold_order(AddLane add_lane) {
+  TileSums<kG, kT>
+      sums;  // a variable of this function, so that it stays in registers wherever that is inlined
   TileSums<kG, kT> finished[4];
   int depth = 0;
   for (std::uint64_t i = 0; i < kLanes; ++i) {
     sums.update([](int, int) { return set1(0.0f); });
-    add_lane(fold_order(i));
+    add_lane(fold_order(i), sums);
     for (std::uint64_t bit = i; (bit & 1) != 0; bit >>= 1) {
       const TileSums<kG, kT>& other = finished[--depth];
       sums.update([&](int g, int t) { return add(other.group[g][t], sums.group[g][t]); });
     }
     if (i + 1 < kLanes) finished[depth++].update([&](int g, int t) { return sums.group[g][t]; });
   }
+  return sums;
 }
 
 }  // namespace
