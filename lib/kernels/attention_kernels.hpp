@@ -56,6 +56,12 @@ inline Visible visible(const AttentionQuery& query, std::uint64_t block) {
           query.last - block < kKeyBlock ? query.last - block + 1 : kKeyBlock};
 }
 
+inline bool any_sees(const AttentionQuery* tile, std::uint64_t block) {
+  bool any = false;
+  for (int t = 0; t < kQueryTile; ++t) any = any || tile[t].last >= block;
+  return any;
+}
+
 // Scores become weights; the result is what the output so far is to be multiplied with.
 inline float soften(const AttentionArgs& args, Visible keys, float* scores, SoftmaxState& state) {
   const float minus_infinity = -__builtin_inff();
@@ -65,8 +71,9 @@ inline float soften(const AttentionArgs& args, Visible keys, float* scores, Soft
   Floats largest = set1(state.maximum);
   for (std::uint64_t j = 0; j < kKeyBlock; j += kLanes) largest = max(load(scores + j), largest);
   const float maximum = fold_max(largest);
-  float rescale[kLanes];
-  store(rescale, exp_lanes(set1(state.maximum - maximum)));
+  float rescale[kLanes] = {1.0f};
+  const float fall = state.maximum - maximum;
+  if (!(fall == 0.0f)) store(rescale, exp_lanes(set1(fall)));
   Floats sum = set1(0.0f);
   for (std::uint64_t j = 0; j < kKeyBlock; j += kLanes) {
     const Floats weights = exp_lanes(sub(load(scores + j), set1(maximum)));
@@ -279,7 +286,8 @@ void attend(const AttentionArgs& args) {
                          values);
     }
     for (std::uint64_t i = 0; i < n_tiled; i += kQueryTile) {
-      attend_tile(args, args.queries + i, states + i, block, keys, values);
+      if (any_sees(args.queries + i, block))
+        attend_tile(args, args.queries + i, states + i, block, keys, values);
     }
   }
   for (std::uint64_t i = 0; i < n_tiled; ++i) end_query(args, args.queries[i], states[i]);

@@ -107,7 +107,7 @@ inline StreamedToken stream_token(const QuantizedActs& x, std::uint64_t t, std::
 // The lanes' sums of n_rows <= 16 rows times kN tokens.
 template <class Encoding, int kN>
 inline void sum_rows(const WeightMatrix& w, std::uint64_t row, std::uint64_t n_rows,
-                     const StreamedToken (&tokens)[kN], Floats (&sums)[kN][kLanes]) {
+                     const StreamedToken* tokens, Floats (&sums)[kN][kLanes]) {
   using Scales = typename Encoding::Scales;
   const std::uint64_t n_blocks = w.cols / kBlockWeights;
   const std::uint64_t total = n_rows * n_blocks;
@@ -178,24 +178,42 @@ inline void sum_rows(const WeightMatrix& w, std::uint64_t row, std::uint64_t n_r
   }
 }
 
-// Sixteen rows are folded at once.
-template <class Encoding, int kN>
-inline void dot_rows(const WeightMatrix& w, const QuantizedActs& x, std::uint64_t row_begin,
-                     std::uint64_t row_end, float* out, std::uint64_t out_stride, unsigned char* scratch) {
-  StreamedToken tokens[kN];
-  for (std::uint64_t t = 0; t < kN; ++t) {
+// Calls multiply.operator()<kN>(first) for tokens [first, first + kN), at most four at a time: what registers
+// hold.
+template <class Multiply>
+inline void for_token_groups(std::uint64_t n_tokens, Multiply multiply) {
+  for (std::uint64_t first = 0; first < n_tokens; first += 4) {
+    switch (n_tokens - first) {
+      case 1: multiply.template operator()<1>(first); break;
+      case 2: multiply.template operator()<2>(first); break;
+      case 3: multiply.template operator()<3>(first); break;
+      default: multiply.template operator()<4>(first);
+    }
+  }
+}
+
+// Sixteen rows are folded at once; all tokens meet them while they are in the cache.
+template <class Encoding>
+inline void dot_rows(const WeightMatrix& w, const QuantizedActs& x, std::uint64_t n_tokens,
+                     std::uint64_t row_begin, std::uint64_t row_end, float* out, std::uint64_t out_stride,
+                     unsigned char* scratch) {
+  // Of a token's blocks and sixteen more: quants, scales, corrections, sums.
+  static_assert(kPanelTokens * 2 * (kBlockWeights + 12) <= panel_bytes(kBlockWeights) / kLanes);
+  StreamedToken tokens[kPanelTokens];
+  for (std::uint64_t t = 0; t < n_tokens; ++t) {
     tokens[t] = stream_token<Encoding>(x, t, w.cols / kBlockWeights, scratch);
   }
-  Floats sums[kN][kLanes];
   for (std::uint64_t row = row_begin; row < row_end; row += kLanes) {
     const std::uint64_t n_rows = lanes_left(row_end, row);
-    for (std::uint64_t r = n_rows; r < kLanes; ++r) {
-      for (auto& token : sums) token[r] = set1(0.0f);
-    }
-    sum_rows<Encoding, kN>(w, row, n_rows, tokens, sums);
-    for (int t = 0; t < kN; ++t) {
-      store_n(out + static_cast<std::uint64_t>(t) * out_stride + row, fold_rows(sums[t]), n_rows);
-    }
+    for_token_groups(n_tokens, [&]<int kN>(std::uint64_t first) {
+      Floats sums[kN][kLanes];
+      for (std::uint64_t r = n_rows; r < kLanes; ++r) {
+        for (auto& token : sums) token[r] = set1(0.0f);
+      }
+      sum_rows<Encoding, kN>(w, row, n_rows, tokens + first, sums);
+      for (int t = 0; t < kN; ++t)
+        store_n(out + (first + t) * out_stride + row, one_nan(fold_rows(sums[t])), n_rows);
+    });
   }
 }
 

@@ -180,7 +180,7 @@ inline void multiply_panel(const unsigned char* panel, const unsigned char* tile
       const auto sums =
           multiply_tile<Encoding, kT>(panel, tiles + token / kTileTokens * n_blocks * kTileSlot, n_blocks);
       for (std::uint64_t t = 0; t < kT && t < left; ++t) {
-        for (std::uint64_t g = 0; g < kTileGroups; ++g) store(token + t, g, sums.group[g][t]);
+        for (std::uint64_t g = 0; g < kTileGroups; ++g) store(token + t, g, one_nan(sums.group[g][t]));
       }
     };
     if (left <= kTileTokens / 3) {
@@ -213,13 +213,10 @@ void multiply_panels(const WeightMatrix& w, const unsigned char* tiles, std::uin
 template <class Encoding>
 void matmul_q8(const WeightMatrix& w, const QuantizedActs& x, std::uint64_t n_tokens, std::uint64_t row_begin,
                std::uint64_t row_end, float* out, std::uint64_t out_stride, unsigned char* scratch) {
-  static_assert(kPanelTokens == 4);
-  switch (n_tokens) {
-    case 0: break;
-    case 1: dot_rows<Encoding, 1>(w, x, row_begin, row_end, out, out_stride, scratch); break;
-    case 2: dot_rows<Encoding, 2>(w, x, row_begin, row_end, out, out_stride, scratch); break;
-    case 3: dot_rows<Encoding, 3>(w, x, row_begin, row_end, out, out_stride, scratch); break;
-    default: multiply_panels<Encoding>(w, x.tiles, n_tokens, row_begin, row_end, out, out_stride, scratch);
+  if (n_tokens < kPanelTokens) {
+    dot_rows<Encoding>(w, x, n_tokens, row_begin, row_end, out, out_stride, scratch);
+  } else {
+    multiply_panels<Encoding>(w, x.tiles, n_tokens, row_begin, row_end, out, out_stride, scratch);
   }
 }
 

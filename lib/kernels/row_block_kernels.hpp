@@ -80,36 +80,35 @@ inline Floats fold_registers(Floats* sums) {
   return sums[0];
 }
 
-// store(token, row, sums of rows row .. row + 15), for the blocks of rows that [row_begin, row_end) meets.
+// store(token, row, sums of rows row .. row + 15) for tokens [first, first + kN); row is the first of a block
+// of rows.
 template <class Encoding, int kN, class Store>
-inline void dot_row_blocks(const WeightMatrix& w, const QuantizedActs& x, std::uint64_t row_begin,
-                           std::uint64_t row_end, Store store) {
+inline void dot_row_block(const WeightMatrix& w, const QuantizedActs& x, std::uint64_t row,
+                          std::uint64_t first, Store store) {
   const std::uint64_t n_blocks = w.cols / kBlockWeights;
-  for (std::uint64_t row = row_begin / kLanes * kLanes; row < row_end; row += kLanes) {
-    RowBlock block(w, row);
-    Floats sums[kN][kLanes];
-    for (auto& token : sums) {
-      for (Floats& sum : token) sum = set1(0.0f);
-    }
-    Floats scales = set1(0.0f);
-    for (std::uint64_t b = 0; b < n_blocks; ++b) {
-      if (b % w.group_blocks == 0) scales = block.next_scales();
-      Bytes quads[kQuads];
-      Encoding::load(block.data + b * Encoding::kBlockBytes, quads);
-#pragma GCC unroll 8
-      for (int t = 0; t < kN; ++t) {
-        const std::uint64_t at = static_cast<std::uint64_t>(t) * x.blocks + b;
-        Ints dots = Encoding::correction(set1(x.offsets[at]));
-#pragma GCC unroll 8
-        for (int k = 0; k < kQuads; ++k) {
-          dots = Encoding::dot_quads(quads[k], broadcast_quad(x.quants + at * kBlockWeights + 4 * k), dots);
-        }
-        Floats& sum = sums[t][b % kLanes];
-        sum = fma(to_floats(dots), mul(scales, set1(x.scales[at])), sum);
-      }
-    }
-    for (int t = 0; t < kN; ++t) store(t, row, fold_registers(sums[t]));
+  RowBlock block(w, row);
+  Floats sums[kN][kLanes];
+  for (auto& token : sums) {
+    for (Floats& sum : token) sum = set1(0.0f);
   }
+  Floats scales = set1(0.0f);
+  for (std::uint64_t b = 0; b < n_blocks; ++b) {
+    if (b % w.group_blocks == 0) scales = block.next_scales();
+    Bytes quads[kQuads];
+    Encoding::load(block.data + b * Encoding::kBlockBytes, quads);
+#pragma GCC unroll 8
+    for (int t = 0; t < kN; ++t) {
+      const std::uint64_t at = (first + t) * x.blocks + b;
+      Ints dots = Encoding::correction(set1(x.offsets[at]));
+#pragma GCC unroll 8
+      for (int k = 0; k < kQuads; ++k) {
+        dots = Encoding::dot_quads(quads[k], broadcast_quad(x.quants + at * kBlockWeights + 4 * k), dots);
+      }
+      Floats& sum = sums[t][b % kLanes];
+      sum = fma(to_floats(dots), mul(scales, set1(x.scales[at])), sum);
+    }
+  }
+  for (int t = 0; t < kN; ++t) store(first + t, row, one_nan(fold_registers(sums[t])));
 }
 
 // As pack_panel(); row is the first of a block of rows.
@@ -153,16 +152,17 @@ template <class Encoding>
 void matmul_q8_blocks(const WeightMatrix& w, const QuantizedActs& x, std::uint64_t n_tokens,
                       std::uint64_t row_begin, std::uint64_t row_end, float* out, std::uint64_t out_stride,
                       unsigned char* scratch) {
-  static_assert(kPanelTokens == 4);
   const RowStore store{row_begin, row_end, out, out_stride};
-  switch (n_tokens) {
-    case 0: return;
-    case 1: return dot_row_blocks<Encoding, 1>(w, x, row_begin, row_end, store);
-    case 2: return dot_row_blocks<Encoding, 2>(w, x, row_begin, row_end, store);
-    case 3: return dot_row_blocks<Encoding, 3>(w, x, row_begin, row_end, store);
-    default: break;
+  const std::uint64_t first_row = row_begin / kLanes * kLanes;
+  if (n_tokens < kPanelTokens) {
+    for (std::uint64_t row = first_row; row < row_end; row += kLanes) {
+      for_token_groups(n_tokens, [&]<int kN>(std::uint64_t first) {
+        dot_row_block<Encoding, kN>(w, x, row, first, store);
+      });
+    }
+    return;
   }
-  for (std::uint64_t row = row_begin / kLanes * kLanes; row < row_end; row += kPanelRows) {
+  for (std::uint64_t row = first_row; row < row_end; row += kPanelRows) {
     pack_row_blocks<Encoding>(w, row, row_end, scratch);
     multiply_panel<typename Encoding::Panel>(scratch, x.tiles, w.cols / kBlockWeights, n_tokens,
                                              [&](std::uint64_t token, std::uint64_t g, Floats sums) {

@@ -35,7 +35,7 @@ struct WeightMatrix {
 };
 
 /// A batch of fewer tokens than this is multiplied as rows, a larger one as tiles.
-inline constexpr std::uint64_t kPanelTokens = 4;
+inline constexpr std::uint64_t kPanelTokens = 8;
 
 /// Activations quantized to Q8_0. As rows: token t starts at quants + t * blocks * 32, scales + t * blocks,
 /// offsets + t * blocks. As tiles: what Table::pack_token made of the rows.
@@ -84,7 +84,7 @@ struct AttentionQuery {
 };
 
 /// Queries that one call takes at most.
-inline constexpr std::uint64_t kMaxQueries = 64;
+inline constexpr std::uint64_t kMaxQueries = 256;
 
 /// Queries that share a head of keys and values. The cache is a ring of `capacity` positions, a multiple of
 /// kKeyBlock: position p lies in row p mod capacity, a row has head_dim elements (and, in a Q8 cache, scales;

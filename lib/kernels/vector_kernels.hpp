@@ -10,6 +10,9 @@ namespace {
 
 inline std::uint64_t lanes_left(std::uint64_t n, std::uint64_t i) { return n - i < kLanes ? n - i : kLanes; }
 
+// NaN has many bit patterns, and which one a sum of several is depends on the order of its operands.
+inline Floats one_nan(Floats x) { return select_nan(x, set1(__builtin_nanf("")), x); }
+
 inline Floats broadcast_f32(const unsigned char* p) {
   float value;
   __builtin_memcpy(&value, p, sizeof value);

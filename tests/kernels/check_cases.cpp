@@ -221,7 +221,7 @@ std::vector<std::unique_ptr<CheckCase>> check_cases() {
   for (const auto& [encoding, scales] : all_encodings()) {
     for (const bool q8 : {true, false}) {
       if (q8 && kernels::scalar_table.matmul_q8[static_cast<int>(encoding)] == nullptr) continue;
-      for (const std::uint64_t n_tokens : {1u, 3u, 61u}) {
+      for (const std::uint64_t n_tokens : {1u, 3u, 6u, 61u}) {
         for (const std::uint64_t cols : {640u, 2048u}) {
           cases.push_back(std::make_unique<Product>(encoding, scales, q8, cols, n_tokens));
         }
