@@ -4,6 +4,7 @@
 #include "util/half.hpp"
 
 #include <cmath>
+#include <limits>
 
 using namespace ml;
 
@@ -193,7 +194,8 @@ float product_by_rule_2(const TensorView& view, const Acts& x, std::uint64_t row
     lane = std::fma(static_cast<float>(dot), scale * x.scales[b], lane);
     if (!info.quantized) lane = std::fma(bias, x.scales[b] * static_cast<float>(sum), lane);
   }
-  return folded(lanes);
+  const float product = folded(lanes);
+  return std::isnan(product) ? std::numeric_limits<float>::quiet_NaN() : product;
 }
 
 }  // namespace
