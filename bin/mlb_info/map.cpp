@@ -1,5 +1,6 @@
 // --map: how large the weights of each kind of matrix are, layer by layer.
 
+#include "common/line_scale.hpp"
 #include "common/terminal.hpp"
 #include "common/text.hpp"
 #include "mlb_info/details.hpp"
@@ -72,31 +73,6 @@ std::vector<Kind> kinds_of(const ml::FileReport& report, const Details& details)
   return kinds;
 }
 
-/// How layers are spread over the columns of a line: each is some columns wide, or neighbours share one.
-struct Scale {
-  std::size_t n_layers;
-  std::size_t n_cells;
-  std::size_t cell_width;
-
-  Scale(std::size_t layers, std::size_t columns)
-      : n_layers(layers),
-        n_cells(std::min(layers, columns)),
-        cell_width(std::clamp<std::size_t>(columns / n_cells, 1, 4)) {}
-  std::size_t first_layer(std::size_t cell) const { return cell * n_layers / n_cells; }
-
-  /// Numbers of layers over their cells, as many as leave a blank between them.
-  std::string ruler() const {
-    std::string line;
-    for (std::size_t cell = 0; cell < n_cells; ++cell) {
-      const std::string number = std::to_string(first_layer(cell));
-      const std::size_t at = cell * cell_width;
-      if (at + number.size() > n_cells * cell_width || (at > 0 && line.size() + 1 > at)) continue;
-      line += std::string(at - line.size(), ' ') + number;
-    }
-    return line;
-  }
-};
-
 struct Row {
   double least = std::numeric_limits<double>::infinity();
   double largest = 0;
@@ -105,7 +81,7 @@ struct Row {
 
 // The largest of the values of the layers that share a cell; the shade from the least to the largest of all.
 template <class Value>
-Row draw(const Kind& kind, const Scale& scale, Value&& value) {
+Row draw(const Kind& kind, const cli::LineScale& scale, Value&& value) {
   const bool unicode = cli::unicode_terminal();
   Row row;
   for (const Cell& layer : kind.layers) {
@@ -113,13 +89,13 @@ Row draw(const Kind& kind, const Scale& scale, Value&& value) {
     row.least = std::min(row.least, value(layer));
     row.largest = std::max(row.largest, value(layer));
   }
-  for (std::size_t cell = 0; cell < scale.n_cells; ++cell) {
+  for (std::size_t cell = 0; cell < scale.n_cells(); ++cell) {
     double most = -1;
-    for (std::size_t i = scale.first_layer(cell); i < scale.first_layer(cell + 1); ++i) {
+    for (std::size_t i = scale.first(cell); i < scale.first(cell + 1); ++i) {
       if (kind.layers[i].n > 0) most = std::max(most, value(kind.layers[i]));
     }
     const double share = row.largest > row.least ? (most - row.least) / (row.largest - row.least) : 0;
-    for (std::size_t i = 0; i < scale.cell_width; ++i)
+    for (std::size_t i = 0; i < scale.cell_width(); ++i)
       row.shades += most < 0 ? " " : std::string(cli::shade(share, unicode));
   }
   return row;
@@ -127,7 +103,7 @@ Row draw(const Kind& kind, const Scale& scale, Value&& value) {
 
 template <class Value>
 void print_table(cli::Tool& tool, const std::vector<Kind>& kinds, const std::string& title,
-                 const Scale& scale, Value&& value) {
+                 const cli::LineScale& scale, Value&& value) {
   using Align = cli::Table::Align;
   cli::Table table({Align::left, Align::left, Align::right, Align::right, Align::left});
   table.add({"", title, "LEAST", "LARGEST", scale.ruler()});
@@ -153,8 +129,8 @@ void print_map(cli::Tool& tool, const std::string& path, const ml::FileReport& r
   constexpr std::size_t kNumbers = 28;  // columns of the two numbers, with blanks
   constexpr std::size_t kLeast = 8;
   const std::size_t columns = cli::terminal_columns(STDOUT_FILENO);
-  const Scale scale(kinds.front().layers.size(),
-                    columns > longest + kNumbers + kLeast ? columns - longest - kNumbers : kLeast);
+  const cli::LineScale scale(kinds.front().layers.size(),
+                             columns > longest + kNumbers + kLeast ? columns - longest - kNumbers : kLeast);
   print_table(tool, kinds, kRms, scale, [](const Cell& cell) { return cell.rms(); });
   print_table(tool, kinds, kOutlier, scale, [](const Cell& cell) { return cell.outlier(); });
 }
