@@ -167,11 +167,7 @@ class Evaluation {
                 .activations = options_.activations == ml::Activations::q8 ? "q8" : "f32",
                 .kv = std::string(ml::kv_type_name(kv_of(*model_)))};
     if (about.texts.empty()) about.texts.push_back("-");
-    if (options_.json) {
-      print_json(tool_, about, &plan_, result, options_);
-    } else {
-      print_text(tool_, about, &plan_, result, options_);
-    }
+    ml_eval::print(tool_, about, &plan_, result, options_);
     tool_.flush();
     if (html_.wanted()) html_.write(html_page(about, &plan_, result));
   }
