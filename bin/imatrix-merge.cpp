@@ -22,6 +22,7 @@ struct Arguments {
   std::string output;
   bool stats = false;
   bool map = false;
+  bool dry_run = false;
   std::string format = "text";
 };
 
@@ -95,6 +96,9 @@ void merge(cli::Tool& tool, Arguments arguments) {
   if (arguments.map && arguments.format != "text")
     return tool.fail_usage(fmt::format("--map is a picture of text, not {}", arguments.format));
   const bool shows = arguments.stats || arguments.map || arguments.format != "text";
+  if (shows && arguments.dry_run)
+    return tool.fail_usage(
+        "--dry-run prints one line; --stats, --map, --json and --format write nothing without -o");
   const bool to_stdout =
       arguments.output == "-" || arguments.output == "/dev/stdout" || (arguments.output.empty() && !shows);
   if (shows && to_stdout) {
@@ -104,6 +108,11 @@ void merge(cli::Tool& tool, Arguments arguments) {
   const auto total = ml::merge_imatrices(arguments.files);
   if (!total) return tool.fail(ml::with_path(total.error(), arguments.files.front()));
   for (const std::string& note : total->notes) tool.note(note);
+  if (arguments.dry_run) {
+    tool.print("file: {} bytes; {} tokens of {} file{}\n", total->shape.n_bytes(), total->tokens,
+               arguments.files.size(), arguments.files.size() == 1 ? "" : "s");
+    return;
+  }
   if (to_stdout || !arguments.output.empty()) {
     const std::string path = to_stdout ? "-" : arguments.output;
     auto out = ml::OutputFile::create(path, {.force = tool.force(), .inputs = arguments.files});
@@ -147,6 +156,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag(
       "--json", [&arguments](std::int64_t) { arguments.format = "json"; }, "The same as --format json");
+  app.add_flag("--dry-run", arguments.dry_run, "Print what would be written, and write nothing");
   tool.add_force();
   return tool.main(argc, argv, [&] { merge(tool, arguments); });
 }

@@ -137,6 +137,7 @@ void declare_options(cli::Tool& tool, Options& options) {
   app.add_flag("--trust", options.trust, "Skip the pass over the quants of files that were checked before");
   tool.allow_targets();
   tool.add_force();
+  tool.add_verbose();
 }
 
 std::string finish_options(const cli::Tool& tool, Options& options) {

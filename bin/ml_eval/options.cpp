@@ -15,9 +15,9 @@ namespace {
 
 // Options of an evaluation, which --merge does not make.
 std::string merge_problem(const CLI::App& app, const Options& options) {
-  constexpr std::array<std::string_view, 10> kTaken{"MODEL",    "TEXT-FILE",     "--merge", "--json",
-                                                    "--format", "--by-position", "--html",  "--force",
-                                                    "--quiet",  "--target"};
+  constexpr std::array<std::string_view, 11> kTaken{"MODEL",    "TEXT-FILE",     "--merge",  "--json",
+                                                    "--format", "--by-position", "--html",   "--force",
+                                                    "--quiet",  "--target",      "--verbose"};
   for (const CLI::Option* option : app.get_options()) {
     const std::string name = option->get_name();
     if (option->count() > 0 && std::find(kTaken.begin(), kTaken.end(), name) == kTaken.end())
@@ -90,8 +90,10 @@ void declare_options(cli::Tool& tool, Options& options) {
   app.add_option("--html", options.html, "Write the result to this file as a page with charts")
       ->type_name("FILE");
   app.add_flag("--trust", options.trust, "Skip the pass over the quants of a file that was checked before");
+  app.add_flag("--dry-run", options.dry_run, "Print what would be read and written, and do neither");
   tool.add_threads();
   tool.add_force();
+  tool.add_verbose();
 }
 
 std::string finish_options(const CLI::App& app, Options& options) {
