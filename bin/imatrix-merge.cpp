@@ -1,11 +1,16 @@
 // Adds importance matrices, and says what is in them.
 
+#include "common/csv.hpp"
 #include "common/standard_input.hpp"
+#include "common/terminal.hpp"
 #include "common/text.hpp"
 #include "common/tool.hpp"
+#include "imatrix_merge/map.hpp"
 
 #include <ml/imatrix.hpp>
 #include <ml/output.hpp>
+
+#include <unistd.h>
 
 #include <string>
 #include <vector>
@@ -16,7 +21,9 @@ struct Arguments {
   std::vector<std::string> files;
   std::string output;
   bool stats = false;
-  bool json = false;
+  bool map = false;
+  bool dry_run = false;
+  std::string format = "text";
 };
 
 struct Row {
@@ -49,6 +56,26 @@ std::string stats_text(const ml::Imatrix& imatrix) {
   return table.text();
 }
 
+// An object for each layer and input.
+std::vector<nlohmann::ordered_json> to_rows(const ml::Imatrix& imatrix) {
+  std::vector<nlohmann::ordered_json> rows;
+  for (const Row& row : rows_of(imatrix.shape)) {
+    const ml::ImatrixStats stats = ml::imatrix_stats(imatrix, row.layer, row.input);
+    const bool classifier = row.input == ml::ImatrixInput::classifier;
+    rows.push_back({{"name", ml::imatrix_sums_name(row.layer, row.input)},
+                    {"layer", classifier ? nlohmann::json() : nlohmann::json(row.layer)},
+                    {"input", ml::imatrix_input_name(row.input)},
+                    {"n_channels", imatrix.shape.n_channels(row.input)},
+                    {"mean", stats.mean},
+                    {"max", stats.max},
+                    {"max_channel", stats.max_channel},
+                    {"top_share", stats.top_share},
+                    {"n_zero", stats.n_zero},
+                    {"profile", stats.profile}});
+  }
+  return rows;
+}
+
 nlohmann::ordered_json to_json(const Arguments& arguments, const ml::Imatrix& imatrix) {
   const ml::ImatrixShape& shape = imatrix.shape;
   nlohmann::ordered_json json{{"files", arguments.files},
@@ -58,22 +85,7 @@ nlohmann::ordered_json to_json(const Arguments& arguments, const ml::Imatrix& im
                               {"q_dim", shape.q_dim},
                               {"tokens", imatrix.tokens},
                               {"classifier_tokens", imatrix.classifier_tokens}};
-  nlohmann::ordered_json inputs = nlohmann::json::array();
-  for (const Row& row : rows_of(shape)) {
-    const ml::ImatrixStats stats = ml::imatrix_stats(imatrix, row.layer, row.input);
-    const bool classifier = row.input == ml::ImatrixInput::classifier;
-    inputs.push_back({{"name", ml::imatrix_sums_name(row.layer, row.input)},
-                      {"layer", classifier ? nlohmann::json() : nlohmann::json(row.layer)},
-                      {"input", ml::imatrix_input_name(row.input)},
-                      {"n_channels", shape.n_channels(row.input)},
-                      {"mean", stats.mean},
-                      {"max", stats.max},
-                      {"max_channel", stats.max_channel},
-                      {"top_share", stats.top_share},
-                      {"n_zero", stats.n_zero},
-                      {"profile", stats.profile}});
-  }
-  json["inputs"] = std::move(inputs);
+  json["inputs"] = to_rows(imatrix);
   return json;
 }
 
@@ -81,15 +93,26 @@ void merge(cli::Tool& tool, Arguments arguments) {
   if (arguments.files.empty()) arguments.files.push_back("-");
   if (const std::string problem = cli::standard_input_problem(arguments.files); !problem.empty())
     return tool.fail_usage(problem);
-  const bool shows = arguments.stats || arguments.json;
+  if (arguments.map && arguments.format != "text")
+    return tool.fail_usage(fmt::format("--map is a picture of text, not {}", arguments.format));
+  const bool shows = arguments.stats || arguments.map || arguments.format != "text";
+  if (shows && arguments.dry_run)
+    return tool.fail_usage(
+        "--dry-run prints one line; --stats, --map, --json and --format write nothing without -o");
   const bool to_stdout =
       arguments.output == "-" || arguments.output == "/dev/stdout" || (arguments.output.empty() && !shows);
   if (shows && to_stdout) {
-    return tool.fail_usage("--stats and --json print on standard output, so the matrix needs -o FILE");
+    return tool.fail_usage(
+        "--stats, --map, --json and --format print on standard output, so the matrix needs -o FILE");
   }
   const auto total = ml::merge_imatrices(arguments.files);
   if (!total) return tool.fail(ml::with_path(total.error(), arguments.files.front()));
   for (const std::string& note : total->notes) tool.note(note);
+  if (arguments.dry_run) {
+    tool.print("file: {} bytes; {} tokens of {} file{}\n", total->shape.n_bytes(), total->tokens,
+               arguments.files.size(), arguments.files.size() == 1 ? "" : "s");
+    return;
+  }
   if (to_stdout || !arguments.output.empty()) {
     const std::string path = to_stdout ? "-" : arguments.output;
     auto out = ml::OutputFile::create(path, {.force = tool.force(), .inputs = arguments.files});
@@ -100,10 +123,16 @@ void merge(cli::Tool& tool, Arguments arguments) {
     tool.note(fmt::format("{}: {} tokens of {} file{}", to_stdout ? "standard output" : path, total->tokens,
                           arguments.files.size(), arguments.files.size() == 1 ? "" : "s"));
   }
-  if (arguments.json) {
+  if (arguments.format == "json") {
     tool.print(cli::json_line(to_json(arguments, *total)));
-  } else if (arguments.stats) {
-    tool.print(stats_text(*total));
+  } else if (arguments.format == "csv") {
+    tool.print(cli::csv_text(to_rows(*total)));
+  } else {
+    if (arguments.stats) tool.print(stats_text(*total));
+    if (arguments.map) {
+      tool.print(
+          imatrix_merge::map_text(*total, cli::terminal_columns(STDOUT_FILENO), cli::unicode_terminal()));
+    }
   }
 }
 
@@ -117,11 +146,17 @@ int main(int argc, char** argv) {
   app.add_option("FILE", arguments.files,
                  "Importance matrices of one model, MLI1 or llama.cpp's GGUF; - or none: standard input");
   app.add_option("-o,--output", arguments.output,
-                 "The matrix to write; -: standard output, the default unless --stats or --json is given")
+                 "The matrix to write; -: standard output, the default where nothing is shown")
       ->type_name("FILE");
   app.add_flag("--stats", arguments.stats,
                "A row for each layer and input: mean, largest, share of the top 1 % of channels, sparkline");
-  app.add_flag("--json", arguments.json, "The same as one JSON object");
+  app.add_flag("--map", arguments.map, "Which channels matter, as shades: a row for each layer and input");
+  app.add_option("--format", arguments.format, "How the rows of --stats are printed")
+      ->check(CLI::IsMember({"text", "json", "csv"}))
+      ->capture_default_str();
+  app.add_flag(
+      "--json", [&arguments](std::int64_t) { arguments.format = "json"; }, "The same as --format json");
+  app.add_flag("--dry-run", arguments.dry_run, "Print what would be written, and write nothing");
   tool.add_force();
   return tool.main(argc, argv, [&] { merge(tool, arguments); });
 }

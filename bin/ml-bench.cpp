@@ -18,9 +18,12 @@ int main(int argc, char** argv) {
       if (!rows) return tool.fail(ml::with_path(rows.error(), options.baseline));
       baseline = std::move(*rows);
     }
+    cli::HtmlOutput html(tool);
+    if (!html.open(options.html, ml_bench::inputs_of(options))) return;
     const ml_bench::Results results = ml_bench::measure(tool, options);
     ml_bench::print(tool, results, options);
     tool.flush();
+    if (html.wanted() && !results.rows.empty()) html.write(ml_bench::html_page(results, options));
     if (!baseline.empty()) ml_bench::compare(tool, results, options, baseline);
   });
 }

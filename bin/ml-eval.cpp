@@ -20,7 +20,12 @@ class Evaluation {
   Evaluation(cli::Tool& tool, const Options& options) : tool_(tool), options_(options), html_(tool) {}
 
   void operator()() {
-    if (!open_model() || !read_plan() || !open_base() || !open_output()) return;
+    if (!open_model() || !read_plan() || !open_base()) return;
+    cli::detail_session(tool_, model_->desc(), options_.activations, options_.kv);
+    tool_.detail("windows of {} tokens: {}", plan_.ctx,
+                 options_.ctx != 0 ? "as --ctx says" : "512, or all that the model allows");
+    if (options_.dry_run) return print_plan();
+    if (!open_output()) return;
     auto session = make_session(*model_, options_.model);
     if (!session) return;
     Evaluator evaluator(plan_, *session, model_->desc().vocab, options_.batch, tool_.threads(),
@@ -48,7 +53,7 @@ class Evaluation {
   }
 
   bool read_plan() {
-    tokenizer_path_ = options_.tokenizer.empty() ? ml::find_tokenizer(options_.model) : options_.tokenizer;
+    tokenizer_path_ = cli::tokenizer_of(tool_, options_.tokenizer, options_.model);
     if (tokenizer_path_.empty()) {
       return report({.status = ml::Status::arg, .message = "no tokenizer beside the model; name one with -m"},
                     options_.model);
@@ -137,16 +142,31 @@ class Evaluation {
     auto file = ml::OutputFile::create(options_.save_logits, {.force = tool_.force(), .inputs = inputs});
     if (!file) return report(file.error(), options_.save_logits);
     output_.emplace(std::move(*file));
-    auto writer = ml::LogitsWriter::create(
-        *output_, {.vocab = model_->desc().vocab,
-                   .precision = options_.precision.value_or(ml::LogitPrecision::bits16),
-                   .ctx = plan_.ctx,
-                   .stride = plan_.stride,
-                   .n_rows = plan_.n_scored(),
-                   .tokens_hash = plan_.hash()});
+    auto writer = ml::LogitsWriter::create(*output_, logits_header());
     if (!writer) return report(writer.error(), options_.save_logits);
     writer_.emplace(std::move(*writer));
     return true;
+  }
+
+  ml::LogitsHeader logits_header() const {
+    return {.vocab = model_->desc().vocab,
+            .precision = options_.precision.value_or(ml::LogitPrecision::bits16),
+            .ctx = plan_.ctx,
+            .stride = plan_.stride,
+            .n_rows = plan_.n_scored(),
+            .tokens_hash = plan_.hash()};
+  }
+
+  // --dry-run: what would be read and written.
+  void print_plan() {
+    std::uint64_t n_windows = 0;
+    plan_.for_each_window([&](const Text&, const auto&) {
+      ++n_windows;
+      return true;
+    });
+    tool_.print("{} texts, {} windows of {} every {}: {} tokens to read, {} to score\n", plan_.texts.size(),
+                n_windows, plan_.ctx, plan_.stride, plan_.n_inputs(), plan_.n_scored());
+    if (!options_.save_logits.empty()) tool_.print("logits: {} bytes\n", logits_header().n_bytes());
   }
 
   bool commit() {
@@ -167,11 +187,7 @@ class Evaluation {
                 .activations = options_.activations == ml::Activations::q8 ? "q8" : "f32",
                 .kv = std::string(ml::kv_type_name(kv_of(*model_)))};
     if (about.texts.empty()) about.texts.push_back("-");
-    if (options_.json) {
-      print_json(tool_, about, &plan_, result, options_);
-    } else {
-      print_text(tool_, about, &plan_, result, options_);
-    }
+    ml_eval::print(tool_, about, &plan_, result, options_);
     tool_.flush();
     if (html_.wanted()) html_.write(html_page(about, &plan_, result));
   }

@@ -1,5 +1,6 @@
 // Says what a file is and whether it is sound.
 
+#include "common/csv.hpp"
 #include "common/standard_input.hpp"
 #include "common/tool.hpp"
 #include "mlb_info/details.hpp"
@@ -13,15 +14,19 @@ namespace {
 
 using mlb_info::Wanted;
 
-void show(cli::Tool& tool, const std::string& path, const Wanted& wanted, bool strict) {
+using Rows = std::vector<nlohmann::ordered_json>;
+
+void show(cli::Tool& tool, const std::string& path, const Wanted& wanted, bool strict, Rows& csv) {
   const auto report = ml::inspect(path, {.check = wanted.check, .threads = tool.threads()});
   if (!report) {
-    if (wanted.json) mlb_info::print_json_error(tool, path, report.error());
+    if (wanted.json()) mlb_info::print_json_error(tool, path, report.error());
     return tool.fail(report.error());
   }
   const mlb_info::Details details = mlb_info::read_details(*report, wanted, tool);
-  if (wanted.json) {
+  if (wanted.json()) {
     mlb_info::print_json(tool, path, *report, details, wanted);
+  } else if (wanted.format == "csv") {
+    for (auto& row : mlb_info::array_rows(path, *report, details)) csv.push_back(std::move(row));
   } else {
     mlb_info::print_text(tool, path, *report, details, wanted);
   }
@@ -41,7 +46,7 @@ bool diff(cli::Tool& tool, const std::vector<std::string>& paths, const Wanted& 
   if (!a) tool.fail(a.error());
   const auto b = ml::inspect(paths[1], {.threads = tool.threads()});
   if (!b) tool.fail(b.error());
-  return a && b && mlb_info::print_diff(tool, *a, *b, paths[0], paths[1], wanted.json);
+  return a && b && mlb_info::print_diff(tool, *a, *b, paths[0], paths[1], wanted.json());
 }
 
 }  // namespace
@@ -65,12 +70,20 @@ int main(int argc, char** argv) {
   app.add_flag("--hash", wanted.hash,
                "The rows with the XXH3-128 of each array's bytes, and that of each file");
   app.add_flag("--diff", wanted.diff, "Say how two files differ; exit status 1 when they do");
-  app.add_flag("--json", wanted.json, "One JSON object a line for each file");
+  app.add_flag("--map", wanted.map,
+               "How large the weights are, as shades: a row for each kind of matrix, a cell a layer");
+  app.add_option("--format", wanted.format, "How it is printed; csv: a line for each array")
+      ->check(CLI::IsMember({"text", "json", "csv"}))
+      ->capture_default_str();
+  app.add_flag(
+      "--json", [&wanted](std::int64_t) { wanted.format = "json"; },
+      "The same as --format json: one JSON object a line for each file");
   app.add_flag("--strict", strict, "Entries that belong to no tensor are errors, not notes");
   tool.add_threads();
 
   bool differ = false;
   const int status = tool.main(argc, argv, [&] {
+    if (wanted.diff && wanted.format == "csv") return tool.fail_usage("--diff has no csv");
     if (const std::string problem = cli::standard_input_problem(paths); !problem.empty())
       return tool.fail_usage(problem);
     if (wanted.diff) {
@@ -78,7 +91,9 @@ int main(int argc, char** argv) {
       return;
     }
     if (paths.empty()) paths.push_back("-");
-    for (const std::string& path : paths) show(tool, path, wanted, strict);
+    Rows csv;
+    for (const std::string& path : paths) show(tool, path, wanted, strict, csv);
+    if (wanted.format == "csv") tool.print(cli::csv_text(csv));
   });
   return status == 0 && differ ? 1 : status;
 }

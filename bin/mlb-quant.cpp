@@ -98,8 +98,9 @@ bool take_classes(cli::Tool& tool, const Arguments& arguments, ml::QuantizeOptio
 }
 
 // A .gguf keeps its encodings where the options do not say otherwise.
-void keep_storage(const CLI::App& app, const Arguments& arguments, const ml::Model& model,
+void keep_storage(cli::Tool& tool, const Arguments& arguments, const ml::Model& model,
                   ml::QuantizeOptions& options) {
+  const CLI::App& app = tool.app();
   options.keep = !arguments.requantize;
   const auto kept = ml::kept_storage(model);
   if (!kept) return;
@@ -107,6 +108,10 @@ void keep_storage(const CLI::App& app, const Arguments& arguments, const ml::Mod
   if (as_it_is) options.type = kept->type;
   if (as_it_is) options.q8_mask = kept->q8_mask;
   if (app.get_option("--scales")->empty()) options.scales = kept->scales;
+  if (as_it_is) {
+    tool.detail("type {}, scales {}: as the .gguf stores its matrices", ml::encoding_info(options.type).name,
+                ml::scale_type_name(options.scales));
+  }
 }
 
 std::string scales_of(const ml::MlbArray& array) {
@@ -186,6 +191,19 @@ void note_changes(cli::Tool& tool, const Arguments& arguments, const ml::Quantiz
   }
 }
 
+// With --verbose: what each tensor becomes, and why.
+void detail_tensors(cli::Tool& tool, const ml::QuantizeOptions& options, const ml::QuantizeReport& report) {
+  for (const ml::QuantizedTensor& tensor : report.tensors) {
+    const ml::Encoding encoding = tensor.array.encoding;
+    const char* why = encoding == ml::Encoding::f32 ? "no matrix of weights"
+                      : tensor.copied               ? "its quants stay as they were"
+                      : encoding != options.type    ? "of a class of --q8"
+                      : tensor.weighted             ? "weighed by the importance matrix"
+                                                    : "as --type says";
+    tool.detail("{}: {} from {}: {}", tensor.name, ml::encoding_info(encoding).name, tensor.source, why);
+  }
+}
+
 // Opens the importance matrix that --imatrix names. @return false after an error
 bool take_imatrix(cli::Tool& tool, const Arguments& arguments, const ml::Model& model, ml::Imatrix& imatrix,
                   ml::QuantizeOptions& options) {
@@ -261,7 +279,7 @@ void quantize(cli::Tool& tool, const Arguments& arguments) {
   if (!model) return tool.fail(ml::with_path(model.error(), input_name));
   ml::Imatrix imatrix;
   if (!take_imatrix(tool, arguments, *model, imatrix, options)) return;
-  if (ml::file_format(arguments.input) == "gguf") keep_storage(tool.app(), arguments, *model, options);
+  if (ml::file_format(arguments.input) == "gguf") keep_storage(tool, arguments, *model, options);
   if (options.type == ml::Encoding::q8_0 && !tool.app().get_option("--q4-rule")->empty())
     tool.note("--q4-rule changes nothing: no matrix becomes Q4_0");
   const auto plan = ml::plan_quantize(*model, options);
@@ -270,6 +288,7 @@ void quantize(cli::Tool& tool, const Arguments& arguments) {
     if (options.keep && error.status == ml::Status::unsupported) error.message += "; --requantize permits it";
     return tool.fail(ml::with_path(std::move(error), input_name));
   }
+  detail_tensors(tool, options, *plan);
   if (arguments.dry_run) {
     note_changes(tool, arguments, *plan);
     note_unweighted(tool, arguments, *plan);
@@ -302,6 +321,7 @@ int main(int argc, char** argv) {
   Arguments arguments;
   add_options(tool.app(), arguments);
   tool.add_force();
+  tool.add_verbose();
   tool.add_threads();
   return tool.main(argc, argv, [&] { quantize(tool, arguments); });
 }

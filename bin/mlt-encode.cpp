@@ -1,13 +1,18 @@
 // Text to token ids and back.
 
 #include "common/ordered_work.hpp"
+#include "common/progress.hpp"
 #include "mlt_encode/transcode.hpp"
 
 #include <ml/input.hpp>
 #include <ml/inspect.hpp>
 #include <ml/output.hpp>
 
+#include <unistd.h>
+
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
 namespace {
 
@@ -49,6 +54,9 @@ class Run {
     cli::OrderedWork<Outcome> work(n_threads, [this](Outcome outcome) { take(outcome); });
     const std::vector<std::string> files =
         options_.files.empty() ? std::vector<std::string>{"-"} : options_.files;
+    // Where the answer does not appear on the terminal itself.
+    if (options_.output != "-" || ::isatty(STDOUT_FILENO) == 0)
+      progress_.emplace(tool_, options_.decode ? "decoding" : "encoding", bytes_of(files), cli::human_size);
     for (const std::string& name : files) {
       if (!writing_) return;
       if (options_.by_line()) {
@@ -59,6 +67,7 @@ class Run {
         Outcome outcome;
         const auto content = ml::read_text(name);
         if (content) {
+          outcome.n_bytes = content->size();
           transcoder.text(*content, name, 0, outcome);
         } else {
           outcome.errors.push_back(mlt_encode::in_file(content.error(), name));
@@ -67,6 +76,20 @@ class Run {
       });
     }
     work.finish();
+    progress_.reset();
+  }
+
+  // @return 0 where it is not known
+  static std::uint64_t bytes_of(const std::vector<std::string>& files) {
+    std::uint64_t sum = 0;
+    for (const std::string& name : files) {
+      std::error_code error;
+      const bool known = name != "-" && std::filesystem::is_regular_file(name, error);
+      const std::uint64_t size = known ? std::filesystem::file_size(name, error) : 0;
+      if (!known || error) return 0;
+      sum += size;
+    }
+    return sum;
   }
 
   // Whole lines, as they come: about kPart bytes at a time, more where a line is longer.
@@ -74,7 +97,7 @@ class Run {
                  const std::string& name) {
     const auto add = [&](std::string part, std::uint64_t offset) {
       work.add([&transcoder, name, offset, part = std::move(part)] {
-        Outcome outcome;
+        Outcome outcome{.n_bytes = part.size()};
         transcoder.lines(part, name, offset, outcome);
         return outcome;
       });
@@ -110,6 +133,7 @@ class Run {
     if (!writing_) return;
     for (const ml::Error& error : outcome.errors) tool_.fail(error);
     sound_ = sound_ && outcome.errors.empty();
+    if (progress_) progress_->advance(outcome.n_bytes);
     const auto written = output_->write(std::as_bytes(std::span(outcome.answer)));
     if (written) return;
     tool_.fail(written.error());
@@ -119,6 +143,7 @@ class Run {
   cli::Tool& tool_;
   const Options& options_;
   std::optional<ml::OutputFile> output_;
+  std::optional<cli::Progress> progress_;
   bool writing_ = true;
   bool sound_ = true;
 };

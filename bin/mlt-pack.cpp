@@ -11,6 +11,7 @@ namespace {
 struct Options {
   std::string input = "-";
   std::string output = "-";
+  bool dry_run = false;
   ml::PackOptions pack;
 };
 
@@ -27,6 +28,7 @@ void add_options(cli::Tool& tool, Options& options) {
   app.add_option("--max-vocab", options.pack.max_vocab,
                  "Drop the added tokens from id N on, as a model of N tokens needs")
       ->type_name("N");
+  app.add_flag("--dry-run", options.dry_run, "Print what would be written, and write nothing");
   tool.add_threads();
   tool.add_force();
 }
@@ -35,6 +37,7 @@ void pack(cli::Tool& tool, const Options& options) {
   const auto packed = ml::pack_tokenizer(options.input, options.pack);
   if (!packed) return tool.fail(ml::with_path(packed.error(), options.input));
   for (const std::string& note : packed->notes) tool.note(options.input + ": " + note);
+  if (options.dry_run) return tool.print("file: {} bytes\n", packed->bytes.size());
   auto file = ml::OutputFile::create(options.output,
                                      {.force = tool.force(), .inputs = ml::input_files(options.input)});
   if (!file) return tool.fail(file.error());

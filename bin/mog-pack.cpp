@@ -119,6 +119,10 @@ void pack(cli::Tool& tool, const Arguments& arguments) {
   const ml::MogPackReport& report = plan->report();
   const auto note = [&] {
     for (const std::string& text : report.notes) tool.note(arguments.recipe + ": " + text);
+    for (const ml::MogPackedTensor& tensor : report.tensors) {
+      tool.detail("{}: {}, as {} says", tensor.slot, tensor.encoding,
+                  tensor.override_row ? "--set " + arguments.overrides[*tensor.override_row] : "the recipe");
+    }
   };
   if (arguments.dry_run) {
     note();
@@ -147,6 +151,7 @@ int main(int argc, char** argv) {
   Arguments arguments;
   add_options(tool.app(), arguments);
   tool.add_force();
+  tool.add_verbose();
   tool.add_threads();
   return tool.main(argc, argv, [&] { pack(tool, arguments); });
 }

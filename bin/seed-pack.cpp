@@ -168,10 +168,15 @@ std::string plan_text(const ml::PackReport& report) {
                                     report.bits_per_weight, report.n_weights);
 }
 
-void note_plan(cli::Tool& tool, const ml::PackReport& report) {
+void note_plan(cli::Tool& tool, const Arguments& arguments, const ml::PackReport& report) {
   for (const ml::Error& warning : report.warnings) tool.note(ml::describe(warning));
   for (const ml::PackedTensor& tensor : report.tensors) {
     if (!tensor.kept.empty()) tool.note(fmt::format("{} stays bf16: {}", tensor.name, tensor.kept));
+    if (tensor.kept.empty()) {
+      tool.detail("{}: {} -> {}{}{}", tensor.name, tensor.source_encoding, tensor.encoding,
+                  tensor.rule ? ", as --rule " + arguments.rules[*tensor.rule] + " says" : "",
+                  tensor.copied ? ", bytes as they were" : "");
+    }
   }
 }
 
@@ -197,7 +202,7 @@ void pack(cli::Tool& tool, const Arguments& arguments) {
   }
   const auto plan = ml::plan_pack(arguments.input, arguments.output, options);
   if (!plan) return tool.fail(ml::with_path(plan.error(), arguments.input));
-  note_plan(tool, *plan);
+  note_plan(tool, arguments, *plan);
   if (arguments.dry_run)
     return tool.print(arguments.json ? cli::json_line(to_json(arguments, *plan, options.latent))
                                      : plan_text(*plan));
@@ -228,6 +233,7 @@ int main(int argc, char** argv) {
   Arguments arguments;
   add_options(tool.app(), arguments);
   tool.add_force();
+  tool.add_verbose();
   tool.add_threads();
   return tool.main(argc, argv, [&] { pack(tool, arguments); });
 }

@@ -6,18 +6,20 @@
 # KL divergence from the first item over bits a weight; without a text, tokens decoded a second.
 if (!exists("csv")) { print "name the file: gnuplot -e \"csv='encodings.csv'\" encodings.gp"; exit status 1 }
 set datafile separator comma
-set terminal svg size 800,500
-set key off
+set datafile columnheaders
+set terminal svg size 900,500 noenhanced background rgb "white"
+set key outside right top Left reverse
 set grid
 set xlabel "bits a weight"
-set offsets graph 0.1, graph 0.15, graph 0.1, graph 0.05
+set xrange [0:*]
+set yrange [0:*]
+# A name for each row; one with blanks stays one word.
+names = ""
+stats csv using (names = names . ' "' . strcol("encoding") . '"', column("bits_per_weight")) nooutput
+n = words(names)
 stats csv using "kl_mean" nooutput
-if (exists("STATS_records") && STATS_records > 0) {
-  set ylabel "KL divergence, nats a token"
-  plot csv using "bits_per_weight":"kl_mean":"kl_error" with yerrorbars pointtype 7, \
-       csv using "bits_per_weight":"kl_mean":"encoding" with labels noenhanced left offset 1,0.6
-} else {
-  set ylabel "tokens decoded a second"
-  plot csv using "bits_per_weight":"decode_median_ts":"decode_stddev_ts" with yerrorbars pointtype 7, \
-       csv using "bits_per_weight":"decode_median_ts":"encoding" with labels noenhanced left offset 1,0.6
-}
+scored = exists("STATS_records") && STATS_records > 0
+set ylabel (scored ? "KL divergence, nats a token" : "tokens decoded a second")
+value = (scored ? "kl_mean" : "decode_median_ts")
+error = (scored ? "kl_error" : "decode_stddev_ts")
+plot for [i=1:n] csv every ::i-1::i-1 using "bits_per_weight":value:error with yerrorbars pointtype 4 + i linewidth 1.5 title word(names, i)

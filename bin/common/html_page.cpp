@@ -38,7 +38,7 @@ table { border-collapse: collapse; font-size: 0.9rem; font-variant-numeric: tabu
 th, td { padding: 0.25rem 0.9rem 0.25rem 0; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
 th { color: var(--faint); font-weight: 600; }
 th.text, td.text { text-align: left; }
-td.long { white-space: normal; overflow-wrap: anywhere; }
+td.long { white-space: normal; overflow-wrap: anywhere; min-width: 11rem; }
 @media (max-width: 36rem) { table { font-size: 0.8rem; } th, td { padding-right: 0.6rem; } }
 figure { margin: 1rem 0; }
 figcaption { font-weight: 600; }
@@ -50,6 +50,8 @@ svg .two { fill: var(--two); }
 svg .number { fill: var(--paper); font-weight: 600; font-size: 12px; }
 svg .grid { stroke: var(--line); }
 svg .error { stroke: var(--ink); stroke-width: 1.5; }
+svg .halo { stroke: var(--paper); stroke-width: 4; }
+svg circle { stroke: var(--paper); }
 </style>
 </head>
 <body>

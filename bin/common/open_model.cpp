@@ -1,12 +1,36 @@
 #include "common/open_model.hpp"
 
+#include "common/text.hpp"
+
+#include <ml/inspect.hpp>
+#include <ml/tokenizer.hpp>
+
 namespace cli {
 
 ml::Result<ml::Model> open_model(Tool& tool, const std::string& path, const ml::OpenOptions& options) {
   auto model = ml::Model::open(path, options);
   if (!model) return ml::with_path(std::move(model.error()), path == "-" ? "standard input" : path);
+  if (path != "-")
+    tool.detail("{}: {}, {} of weights", path, ml::file_format(path), human_size(model->n_bytes()));
   for (const ml::Error& warning : model->warnings()) tool.note(ml::describe(ml::with_path(warning, path)));
   return model;
+}
+
+void detail_session(Tool& tool, const ml::ModelDesc& desc, ml::Activations activations,
+                    std::optional<ml::KvType> kv) {
+  tool.detail("KV cache {}: {}", ml::kv_type_name(kv.value_or(ml::default_kv(desc, activations))),
+              kv                                    ? "as --kv says"
+              : desc.has_latent()                   ? "the default of latent attention"
+              : activations == ml::Activations::f32 ? "the default with float32 activations"
+                                                    : "the default with 8-bit activations");
+}
+
+std::string tokenizer_of(Tool& tool, const std::string& named, const std::string& model) {
+  if (!named.empty()) return named;
+  std::string path = ml::find_tokenizer(model);
+  if (!path.empty())
+    tool.detail("tokenizer {}: {}", path, path == model ? "the model's own" : "beside the model");
+  return path;
 }
 
 }  // namespace cli

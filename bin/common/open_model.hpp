@@ -1,16 +1,27 @@
 #pragma once
 
-#include <ml/model.hpp>
-
 #include "common/tool.hpp"
 
+#include <ml/model.hpp>
+#include <ml/session.hpp>
+
+#include <optional>
 #include <string>
 
 namespace cli {
 
-/// Opens a model and notes on stderr what its reader passed over.
+/// Opens a model and notes on stderr what its reader passed over; with --verbose also what it is.
 ///
 /// @error  as ml::Model::open(), with the path
 ml::Result<ml::Model> open_model(Tool& tool, const std::string& path, const ml::OpenOptions& options = {});
+
+/// The tokenizer that goes with a model: the one that was named, else its own or the one beside it.
+///
+/// @return  its path, or "" where there is none
+std::string tokenizer_of(Tool& tool, const std::string& named, const std::string& model);
+
+/// With --verbose: what the caches of the model's sessions are kept in, and why.
+void detail_session(Tool& tool, const ml::ModelDesc& desc, ml::Activations activations,
+                    std::optional<ml::KvType> kv);
 
 }  // namespace cli

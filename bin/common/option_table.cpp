@@ -30,8 +30,8 @@ std::string argument_of(const std::string& type) {
   if (!choices.empty()) {
     std::string joined;
     for (const std::string& choice : choices) joined += (joined.empty() ? "" : "|") + choice;
-    constexpr std::size_t kLongest = 24;
-    if (joined.size() <= kLongest) return joined;
+    constexpr std::size_t kLongest = 48;  // a line of help that holds the option's name, too
+    return joined.size() <= kLongest ? joined : "NAME";
   }
   if (base == "INT" || base == "UINT") return "N";
   if (base == "FLOAT") return "X";

@@ -39,8 +39,8 @@ std::string clock_time(double seconds) {
 }  // namespace
 
 std::string progress_line(const std::string& label, std::uint64_t done, std::uint64_t total, double seconds,
-                          std::size_t columns, bool unicode, Progress::Format format) {
-  const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
+                          std::size_t columns, bool unicode, Progress::Format format, std::uint64_t before) {
+  const double rate = seconds > 0 ? static_cast<double>(done - std::min(before, done)) / seconds : 0;
   const std::string speed = format(static_cast<std::uint64_t>(rate)) + "/s";
   if (total == 0) return fmt::format("{}  {}  {}", label, format(done), speed).substr(0, columns - 1);
   done = std::min(done, total);
@@ -53,12 +53,15 @@ std::string progress_line(const std::string& label, std::uint64_t done, std::uin
   return head + "[" + bar(share, width, unicode) + "]" + tail;
 }
 
-Progress::Progress(const Tool& tool, std::string label, std::uint64_t total, Format format)
+Progress::Progress(const Tool& tool, std::string label, std::uint64_t total, Format format,
+                   std::uint64_t before)
     : wanted_(tool.progress_wanted()),
       label_(std::move(label)),
       total_(total),
       format_(format),
+      before_(before),
       start_(now_ns()),
+      done_(before),
       next_draw_(start_ + kSilence) {}
 
 Progress::~Progress() { clear_progress(); }
@@ -80,7 +83,8 @@ void Progress::draw(std::uint64_t done, std::int64_t now) {
   next_draw_.store(now + kInterval, std::memory_order_relaxed);
   const std::size_t columns = terminal_columns(STDERR_FILENO);
   const double seconds = static_cast<double>(now - start_) / static_cast<double>(kNanoseconds);
-  const std::string line = progress_line(label_, done, total_, seconds, columns, unicode_terminal(), format_);
+  const std::string line =
+      progress_line(label_, done, total_, seconds, columns, unicode_terminal(), format_, before_);
   // Blanks rather than an escape sequence wipe the rest: every terminal knows them.
   const std::size_t length = std::min(line.size(), columns - 1);
   const std::size_t old = drawn_columns.exchange(length);

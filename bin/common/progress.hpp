@@ -25,7 +25,9 @@ class Progress {
 
   /// @param total   units of work; 0: unknown, then no bar
   /// @param format  writes a number of units: human_size, human_count
-  Progress(const Tool& tool, std::string label, std::uint64_t total, Format format = human_count);
+  /// @param before  units that an earlier run has done: part of the bar, not of the rate
+  Progress(const Tool& tool, std::string label, std::uint64_t total, Format format = human_count,
+           std::uint64_t before = 0);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -42,8 +44,9 @@ class Progress {
   const std::string label_;
   const std::uint64_t total_;
   const Format format_;
+  const std::uint64_t before_;
   const std::int64_t start_;
-  std::atomic<std::uint64_t> done_{0};
+  std::atomic<std::uint64_t> done_;
   std::atomic<std::int64_t> next_draw_;
   std::mutex mutex_;
 };
@@ -52,8 +55,10 @@ class Progress {
 void clear_progress();
 
 /// The line itself, for a terminal of `columns`.
+/// @param before   of `done`, what was done before the clock ran
 /// @param unicode  fine blocks instead of '#'
 std::string progress_line(const std::string& label, std::uint64_t done, std::uint64_t total, double seconds,
-                          std::size_t columns, bool unicode, Progress::Format format);
+                          std::size_t columns, bool unicode, Progress::Format format,
+                          std::uint64_t before = 0);
 
 }  // namespace cli

@@ -54,6 +54,19 @@ std::vector<double> ticks_of(const Axis& axis) {
   return ticks;
 }
 
+// A number beside an axis has room for five characters.
+std::string tick_label(double value) {
+  const double size = std::abs(value);
+  if (size >= 1e15 || size < 1e4) return fmt::format("{:.4g}", value);
+  const auto power = static_cast<std::size_t>(std::log10(size) / 3);
+  return fmt::format("{:.4g}{}", value / std::pow(1e3, static_cast<double>(power)), "_kMGT"[power]);
+}
+
+// A line between two points, above a wider one that keeps it apart from what it crosses.
+std::string error_bar(const std::string& ends) {
+  return fmt::format("<line class=\"halo\" {0}/><line class=\"error\" {0}/>", ends);
+}
+
 double across(double share) { return kLeft + (kRight - kLeft) * share; }
 double down(double share) { return kBottom - (kBottom - kTop) * share; }
 
@@ -63,8 +76,8 @@ std::string draw_y_axis(const Axis& axis) {
     const double y = down(axis.share(tick));
     out += fmt::format("<line class=\"grid\" x1=\"{0}%\" x2=\"{1}%\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/>", kLeft,
                        kRight, y);
-    out += fmt::format("<text class=\"faint\" x=\"{}%\" y=\"{:.1f}\" text-anchor=\"end\">{:.4g}</text>\n",
-                       kLeft - 1, y + 4, tick);
+    out += fmt::format("<text class=\"faint\" x=\"{}%\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n",
+                       kLeft - 1, y + 4, tick_label(tick));
   }
   return out;
 }
@@ -115,9 +128,9 @@ std::string bar_chart(const std::string& name, std::span<const ChartBar> bars) {
         fmt::format("<rect class=\"{}\" x=\"0\" y=\"{}\" width=\"{:.2f}%\" height=\"10\" rx=\"2\">{}</rect>",
                     colour(bar), top + text_height, percent(bar.value), tooltip(bar.label, bar.shown));
     if (bar.error > 0) {
-      out +=
-          fmt::format("<line class=\"error\" x1=\"{0:.2f}%\" x2=\"{1:.2f}%\" y1=\"{2}\" y2=\"{2}\"/>",
-                      percent(bar.value - bar.error), percent(bar.value + bar.error), top + text_height + 5);
+      out += error_bar(fmt::format("x1=\"{0:.2f}%\" x2=\"{1:.2f}%\" y1=\"{2}\" y2=\"{2}\"",
+                                   percent(bar.value - bar.error), percent(bar.value + bar.error),
+                                   top + text_height + 5));
     }
     out += '\n';
     top += row_height;
@@ -154,8 +167,7 @@ std::string point_chart(const std::string& x_name, const std::string& y_name,
   const Axis x_axis = axis_of(left, right);
   const Axis y_axis = axis_of(0, most);
   std::string out = open_svg(y_name + " over " + x_name, kHeight) + draw_y_axis(y_axis);
-  for (const double tick : ticks_of(x_axis))
-    out += x_label(across(x_axis.share(tick)), fmt::format("{:.4g}", tick));
+  for (const double tick : ticks_of(x_axis)) out += x_label(across(x_axis.share(tick)), tick_label(tick));
   out += fmt::format("<text class=\"faint\" x=\"{}%\" y=\"{}\" text-anchor=\"end\">{}</text>\n", kRight,
                      kBottom + 36, html_escape(x_name));
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -163,9 +175,9 @@ std::string point_chart(const std::string& x_name, const std::string& y_name,
     const double x = across(x_axis.share(point.x));
     const double y = down(y_axis.share(point.y));
     if (point.error > 0) {
-      out += fmt::format(
-          "<line class=\"error\" x1=\"{0:.2f}%\" x2=\"{0:.2f}%\" y1=\"{1:.1f}\" y2=\"{2:.1f}\"/>", x,
-          down(y_axis.share(point.y - point.error)), down(y_axis.share(point.y + point.error)));
+      out += error_bar(fmt::format("x1=\"{0:.2f}%\" x2=\"{0:.2f}%\" y1=\"{1:.1f}\" y2=\"{2:.1f}\"", x,
+                                   down(y_axis.share(point.y - point.error)),
+                                   down(y_axis.share(point.y + point.error))));
     }
     out += fmt::format("<circle class=\"one\" cx=\"{:.2f}%\" cy=\"{:.1f}\" r=\"9\">{}</circle>", x, y,
                        tooltip(point.label, fmt::format("{:.4g}, {:.4g}", point.x, point.y)));

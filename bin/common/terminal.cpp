@@ -2,6 +2,7 @@
 
 #include <sys/ioctl.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
@@ -49,6 +50,13 @@ std::string bar(double share, std::size_t width, bool unicode) {
     }
   }
   return text;
+}
+
+std::string_view shade(double share, bool unicode) {
+  constexpr std::array<std::string_view, 5> kBlocks{"·", "░", "▒", "▓", "█"};
+  constexpr std::array<std::string_view, 5> kAscii{".", "-", "+", "*", "#"};
+  const auto level = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * kBlocks.size());
+  return (unicode ? kBlocks : kAscii)[std::min(level, kBlocks.size() - 1)];
 }
 
 }  // namespace cli

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace cli {
 
@@ -15,5 +16,9 @@ bool unicode_terminal();
 /// A bar of `width` columns, filled by `share` (0 to 1).
 /// @param unicode  fine blocks, blanks behind them; else '#' and '.'
 std::string bar(double share, std::size_t width, bool unicode);
+
+/// A mark that is the darker the larger `share` (0 to 1) is.
+/// @param unicode  shaded blocks; else marks of ASCII
+std::string_view shade(double share, bool unicode);
 
 }  // namespace cli

@@ -153,6 +153,11 @@ void Tool::add_force() {
   app_.add_flag("-f,--force", force_, "Replace an existing output file")->group(kCommonGroup);
 }
 
+void Tool::add_verbose() {
+  app_.add_flag("-v,--verbose", verbose_, "Say on standard error what is decided, and why")
+      ->group(kCommonGroup);
+}
+
 bool Tool::parse(int argc, char** argv) {
   for (CLI::Option* option : app_.get_options()) {
     if (option->get_items_expected_max() == 0) continue;
@@ -222,7 +227,10 @@ int Tool::main(int argc, char** argv, const std::function<void()>& body) {
   guard_standard_streams();
   install_signal_handlers(name_);
   try {
-    if (parse(argc, argv)) body();
+    if (parse(argc, argv)) {
+      detail_machine();
+      body();
+    }
   } catch (const std::bad_alloc&) {
     fail({.status = ml::Status::nomem, .message = "memory could not be allocated"});
   } catch (const std::exception& error) {
@@ -257,6 +265,26 @@ void Tool::fail_usage(std::string_view message_text) {
 
 void Tool::note(std::string_view message_text) {
   if (!quiet_) message(message_text);
+}
+
+void Tool::detail(std::string_view message_text) {
+  if (verbose_ && !quiet_) message(message_text);
+}
+
+// Where the common options do not say it, what they stand for.
+void Tool::detail_machine() {
+  if (!verbose_) return;
+  const char* variable = std::getenv("ML_TARGET");
+  const bool from_variable = variable != nullptr && *variable != '\0';
+  for (const ml::Target target : targets_) {
+    detail("target {}: {}", ml::target_name(target),
+           !target_name_.empty() ? "as --target says"
+           : from_variable       ? "as ML_TARGET says"
+                                 : "the fastest that this machine runs");
+  }
+  if (app_.get_option_no_throw("--threads") == nullptr || target_list_) return;
+  detail("threads {}: {}", threads_ == 0 ? ml::available_threads() : threads_,
+         threads_ == 0 ? "all cores that this process may run on" : "as --threads says");
 }
 
 void Tool::message(std::string_view text) {

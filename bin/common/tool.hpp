@@ -32,6 +32,8 @@ class Tool {
   void allow_targets();
   /// Adds -f/--force.
   void add_force();
+  /// Adds -v/--verbose, for detail().
+  void add_verbose();
 
   unsigned threads() const { return threads_; }
   /// Of --target, which every tool has (default: ML_TARGET, then the fastest).
@@ -64,6 +66,13 @@ class Tool {
   /// One line on stderr unless --quiet: what was decided, what is odd.
   void note(std::string_view message);
 
+  /// One line on stderr with --verbose: what was decided, and why.
+  void detail(std::string_view message);
+  template <class... Args>
+  void detail(fmt::format_string<Args...> format, Args&&... args) {
+    if (verbose_) detail(std::string_view(fmt::format(format, std::forward<Args>(args)...)));
+  }
+
   /// True where standard error is a terminal and progress should be drawn.
   bool progress_wanted() const;
 
@@ -73,6 +82,7 @@ class Tool {
   bool take_target();
   bool take_target(const std::string& name);
   void print_version();
+  void detail_machine();
   void message(std::string_view text);
 
   std::string name_;
@@ -88,6 +98,7 @@ class Tool {
   bool target_list_ = false;
   bool force_ = false;
   bool quiet_ = false;
+  bool verbose_ = false;
   int status_ = 0;
 };
 

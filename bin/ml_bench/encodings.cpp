@@ -34,8 +34,15 @@ class Comparer {
   Comparer(cli::Tool& tool, const Options& options) : tool_(tool), options_(options) {}
 
   void operator()() {
-    if (!plan_variants() || !pack() || !read_texts() || !measure_speed() || !score()) return;
+    cli::HtmlOutput html(tool_);
+    if (!plan_variants()) return;
+    std::vector<std::string> inputs = inputs_of(options_);
+    for (std::string& file : comparison_.variants.front().pack.inputs()) inputs.push_back(std::move(file));
+    if (!html.open(options_.html, inputs)) return;
+    if (!pack() || !read_texts() || !measure_speed() || !score()) return;
     print_encodings(tool_, comparison_, options_);
+    tool_.flush();
+    if (html.wanted()) html.write(encodings_page(comparison_, options_));
   }
 
  private:

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "common/html_page.hpp"
 #include "ml_bench/measure.hpp"
 #include "ml_eval/evaluator.hpp"
 
@@ -30,6 +31,9 @@ struct Comparison {
 
 /// Packs the variants to a temporary folder, measures and scores them, and prints the table.
 void compare_encodings(cli::Tool& tool, const Options& options);
+
+/// The page of --html.
+cli::HtmlPage encodings_page(const Comparison& comparison, const Options& options);
 
 /// Prints it in the format that the options name.
 void print_encodings(cli::Tool& tool, const Comparison& comparison, const Options& options);

@@ -1,3 +1,4 @@
+#include "common/svg_chart.hpp"
 #include "common/text.hpp"
 #include "ml_bench/encodings.hpp"
 #include "ml_bench/report.hpp"
@@ -65,36 +66,89 @@ std::string speed_cell(const Row* row) {
   return row == nullptr ? "-" : fmt::format("{:.1f}", row->tokens_per_second(row->median()));
 }
 
-void print_markdown(cli::Tool& tool, const Comparison& comparison) {
+Cells encoding_table(const Comparison& comparison) {
   const auto name = [&](bool decode) {
     const Row* row = comparison.find(0, decode);
     return row == nullptr ? std::string(decode ? "decode" : "prefill") : row->name();
   };
+  Cells cells{{"encoding", "bytes", "bits/weight", name(false) + " tok/s", name(true) + " tok/s"}};
   const bool scored = comparison.variants.front().scores.has_value();
-  tool.print("| encoding | bytes | bits/weight | {} tok/s | {} tok/s |{}\n", name(false), name(true),
-             scored ? " perplexity | KL divergence | same likeliest |" : "");
-  tool.print("|---|--:|--:|--:|--:|{}\n", scored ? "--:|--:|--:|" : "");
+  for (const char* column : {"perplexity", "KL divergence", "same likeliest"}) {
+    if (scored) cells[0].push_back(column);
+  }
   for (std::size_t i = 0; i < comparison.variants.size(); ++i) {
     const Variant& variant = comparison.variants[i];
     const ml::MogPackReport& report = variant.pack.report();
-    tool.print("| {} | {} | {:.2f} | {} | {} |", cell(variant.name), report.n_bytes, report.bits_per_weight,
-               speed_cell(comparison.find(i, false)), speed_cell(comparison.find(i, true)));
+    std::vector<std::string> row{variant.name, fmt::format("{}", report.n_bytes),
+                                 fmt::format("{:.2f}", report.bits_per_weight),
+                                 speed_cell(comparison.find(i, false)), speed_cell(comparison.find(i, true))};
     if (scored) {
       const ml::EvaluationSums& sums = variant.scores->sums;
-      tool.print(" {:.4f} ± {:.4f} |", sums.perplexity().mean, sums.perplexity().error);
-      if (sums.compared()) {
-        tool.print(" {:.4g} ± {:.2g} | {:.2f} % |", sums.kl().mean, sums.kl().error,
-                   100 * sums.top_agreement().mean);
-      } else {
-        tool.print(" 0 | 100 % |");
-      }
+      row.push_back(fmt::format("{:.4f} ± {:.4f}", sums.perplexity().mean, sums.perplexity().error));
+      row.push_back(sums.compared() ? fmt::format("{:.4g} ± {:.2g}", sums.kl().mean, sums.kl().error) : "0");
+      row.push_back(sums.compared() ? fmt::format("{:.2f} %", 100 * sums.top_agreement().mean) : "100 %");
     }
-    tool.print("\n");
+    cells.push_back(std::move(row));
   }
+  return cells;
+}
+
+// The first is text.
+std::string columns_of(const Cells& cells) { return "l" + std::string(cells[0].size() - 1, 'r'); }
+
+void print_markdown(cli::Tool& tool, const Comparison& comparison) {
+  const Cells cells = encoding_table(comparison);
+  print_markdown_table(tool, cells, columns_of(cells));
   tool.print("\n{}", machine_line(comparison.results));
 }
 
+// Points of the variants: bits a weight, and what value() gives where it gives something.
+template <class Value>
+void add_chart(cli::HtmlPage& page, const Comparison& comparison, const std::string& name, Value&& value) {
+  std::vector<cli::ChartPoint> points;
+  for (std::size_t i = 0; i < comparison.variants.size(); ++i) {
+    const Variant& variant = comparison.variants[i];
+    cli::ChartPoint point{.label = variant.name, .x = variant.pack.report().bits_per_weight};
+    if (value(i, point)) points.push_back(std::move(point));
+  }
+  if (!points.empty()) page.figure(name, cli::point_chart("bits a weight", name, points));
+}
+
 }  // namespace
+
+cli::HtmlPage encodings_page(const Comparison& comparison, const Options& options) {
+  cli::HtmlPage page(
+      "Encodings of " + (options.models.empty() ? options.encodings[0] : options.models.front()),
+      "ml-bench --encodings on " + machine_line(comparison.results));
+  Cells cells = encoding_table(comparison);
+  const std::string columns = "r" + columns_of(cells);
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    cells[i].insert(cells[i].begin(), i == 0 ? "" : std::to_string(i));
+  page.heading("Result");
+  page.table(cells, columns, true);
+  page.heading("Charts");
+  page.paragraph("The numbers are those of the rows above.");
+  if (comparison.variants.front().scores) {
+    add_chart(page, comparison, "KL divergence from the first, nats a token",
+              [&](std::size_t i, cli::ChartPoint& point) {
+                const ml::Estimate kl = comparison.variants[i].scores->sums.kl();
+                point.y = kl.mean;
+                point.error = kl.error;
+                return true;
+              });
+  }
+  for (const bool decode : {true, false}) {
+    add_chart(page, comparison, decode ? "Decode, tokens a second" : "Prefill, tokens a second",
+              [&](std::size_t i, cli::ChartPoint& point) {
+                const Row* row = comparison.find(i, decode);
+                if (row == nullptr) return false;
+                point.y = row->tokens_per_second(row->median());
+                point.error = row->deviation_of_speed();
+                return true;
+              });
+  }
+  return page;
+}
 
 void print_encodings(cli::Tool& tool, const Comparison& comparison, const Options& options) {
   if (options.format == "md") return print_markdown(tool, comparison);

@@ -156,6 +156,7 @@ class Bench {
     ml::reset_peak_memory();
     const auto start = Clock::now();
     const auto model = checked(cli::open_model(tool_, path, {.trust = options_.trust}), path);
+    if (model) cli::detail_session(tool_, model->desc(), options_.activations, options_.kv);
     if (!model) return std::nullopt;
     facts.load_seconds = seconds_since(start);
     auto session =

@@ -1,8 +1,10 @@
 #include "ml_bench/options.hpp"
 
+#include "common/html_page.hpp"
 #include "common/standard_input.hpp"
 #include "ml_eval/texts.hpp"
 
+#include <ml/inspect.hpp>
 #include <ml/target.hpp>
 
 #include <algorithm>
@@ -130,13 +132,18 @@ void declare_options(cli::Tool& tool, Options& options) {
   app.add_option("--tokenizer", options.tokenizer,
                  "Of a --text; default: the one that the recipe packs, or one beside the checkpoint")
       ->type_name(cli::type_of("FILE", cli::tokenizer_files()));
+  app.add_option("--html", options.html, "Write the result to this file as a page with charts")
+      ->type_name("FILE");
   app.add_flag("--trust", options.trust, "Skip the pass over the quants of files that were checked before");
   tool.allow_targets();
+  tool.add_force();
+  tool.add_verbose();
 }
 
 std::string finish_options(const cli::Tool& tool, Options& options) {
   options.models.insert(options.models.begin(), options.more_models.begin(), options.more_models.end());
   options.more_models.clear();
+  if (const std::string problem = cli::html_problem(options.html); !problem.empty()) return problem;
   const auto none = [](const std::vector<std::uint32_t>& list) {
     return std::all_of(list.begin(), list.end(), [](std::uint32_t n) { return n == 0; });
   };
@@ -147,6 +154,18 @@ std::string finish_options(const cli::Tool& tool, Options& options) {
   if (std::count(options.models.begin(), options.models.end(), "-") + (options.baseline == "-") > 0)
     return "models are opened more than once, so they and the baseline must be files";
   return options.encodings.empty() ? model_problem(options) : encodings_problem(tool, options);
+}
+
+std::vector<std::string> inputs_of(const Options& options) {
+  std::vector<std::string> inputs = options.texts;
+  std::vector<std::string> models = options.models;
+  models.push_back(options.tokenizer);
+  for (const std::string& name : models) {
+    if (name.empty()) continue;
+    for (std::string& file : ml::input_files(name)) inputs.push_back(std::move(file));
+  }
+  if (!options.baseline.empty()) inputs.push_back(options.baseline);
+  return inputs;
 }
 
 }  // namespace ml_bench

@@ -33,6 +33,7 @@ struct Options {
   std::string tokenizer;
   std::string split;
   std::uint32_t ctx = 0;
+  std::string html;
   bool trust = false;
 };
 
@@ -43,5 +44,8 @@ void declare_options(cli::Tool& tool, Options& options);
 ///
 /// @return what is wrong with them; "" when nothing is
 std::string finish_options(const cli::Tool& tool, Options& options);
+
+/// The files that the command reads, beside those of a recipe: none of them is written over.
+std::vector<std::string> inputs_of(const Options& options);
 
 }  // namespace ml_bench

@@ -1,5 +1,6 @@
 #include "ml_bench/report.hpp"
 
+#include "common/csv.hpp"
 #include "common/text.hpp"
 
 #include <ml/version.hpp>
@@ -34,65 +35,14 @@ std::uint64_t nanoseconds(double seconds) { return static_cast<std::uint64_t>(st
 std::string percent(double share) { return share > 0 ? fmt::format("{:.0f} %", 100 * share) : "-"; }
 
 void print_markdown(cli::Tool& tool, const Results& results, const Options& options) {
-  tool.print(
-      "| model | size | bits/weight | test | threads | target | tok/s | mean ± sd | GB/s | of limit |\n");
-  tool.print("|---|--:|--:|---|--:|---|--:|--:|--:|--:|\n");
-  for (const Row& row : results.rows) {
-    tool.print("| {} | {} | {:.2f} | {} | {} | {} | {:.2f} | {:.2f} ± {:.2f} | {:.1f} | {} |\n",
-               cell(row.model->path), cli::human_size(row.model->n_bytes), bits_per_weight(*row.model),
-               row.name(), row.threads, ml::target_name(row.target), row.tokens_per_second(row.median()),
-               row.tokens_per_second(row.mean()), row.deviation_of_speed(),
-               row.bytes_per_second(options.batch) / 1e9, percent(row.share_of_limit(options.batch)));
-  }
-  tool.print("\n| model | load | first token | peak memory |\n|---|--:|--:|--:|\n");
-  for (const ModelFacts& model : results.models) {
-    tool.print("| {} | {:.1f} ms | {:.1f} ms | {} |\n", cell(model.path), 1e3 * model.load_seconds,
-               1e3 * model.first_token_seconds, cli::human_size(model.peak_memory));
-  }
+  print_markdown_table(tool, speed_table(results, options), kSpeedColumns);
+  tool.print("\n");
+  print_markdown_table(tool, model_table(results), kModelColumns);
   tool.print("\n{}", machine_line(results));
-  std::string known;
-  for (const Row& row : results.rows) {
-    std::string line = fmt::format("limits with {} thread{}: {:.1f} GB/s read (± {:.0f} %)", row.threads,
-                                   row.threads == 1 ? "" : "s", row.limits.read_bandwidth / 1e9,
-                                   100 * row.limits.read_drift);
-    if (row.limits.int8_peak > 0) {
-      line += fmt::format(", {:.0f} GOPS of 8-bit products on {} (± {:.0f} %)", row.limits.int8_peak / 1e9,
-                          ml::target_name(row.target), 100 * row.limits.int8_drift);
-    }
-    line += '\n';
-    if (known.find(line) == std::string::npos) known += line;
-  }
-  tool.print(known);
+  tool.print(limit_lines(results));
   if (!options.digest) return;
   for (const Row& row : results.rows)
     tool.print("digest {} {} {}\n", row.digest, row.name(), cell(row.model->path));
-}
-
-std::string csv_cell(const ordered_json& value) {
-  if (value.is_null()) return "";
-  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
-}
-
-void print_csv(cli::Tool& tool, const std::vector<ordered_json>& rows) {
-  bool head = true;
-  for (const ordered_json& row : rows) {
-    const ordered_json flat = row.flatten();
-    std::string names;
-    std::string values;
-    for (const auto& [key, value] : flat.items()) {
-      if (key.starts_with("/samples_ns")) continue;
-      std::string name = key.substr(1);
-      for (char& c : name) c = c == '/' ? '_' : c;
-      names += (names.empty() ? "" : ",") + name;
-      values += (values.empty() ? "" : ",") + csv_cell(value);
-    }
-    if (std::exchange(head, false)) tool.print(names + "\n");
-    tool.print(values + "\n");
-  }
 }
 
 }  // namespace
@@ -147,13 +97,66 @@ void print(cli::Tool& tool, const Results& results, const Options& options) {
 }
 
 void print_rows(cli::Tool& tool, const std::vector<ordered_json>& rows, const Options& options) {
-  if (options.format == "csv") return print_csv(tool, rows);
+  if (options.format == "csv") return tool.print(cli::csv_text(rows, "samples_ns"));
   if (options.format == "jsonl") {
     for (const ordered_json& row : rows) tool.print(cli::json_line(row));
     return;
   }
   const ordered_json all = rows.empty() ? ordered_json::array() : ordered_json(rows);
   tool.print(all.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+}
+
+Cells speed_table(const Results& results, const Options& options) {
+  Cells cells{{"model", "size", "bits/weight", "test", "threads", "target", "tok/s", "mean ± sd", "GB/s",
+               "of limit"}};
+  for (const Row& row : results.rows) {
+    cells.push_back(
+        {row.model->path, cli::human_size(row.model->n_bytes),
+         fmt::format("{:.2f}", bits_per_weight(*row.model)), row.name(), std::to_string(row.threads),
+         std::string(ml::target_name(row.target)), fmt::format("{:.2f}", row.tokens_per_second(row.median())),
+         fmt::format("{:.2f} ± {:.2f}", row.tokens_per_second(row.mean()), row.deviation_of_speed()),
+         fmt::format("{:.1f}", row.bytes_per_second(options.batch) / 1e9),
+         percent(row.share_of_limit(options.batch))});
+  }
+  return cells;
+}
+
+Cells model_table(const Results& results) {
+  Cells cells{{"model", "load", "first token", "peak memory"}};
+  for (const ModelFacts& model : results.models) {
+    cells.push_back({model.path, fmt::format("{:.1f} ms", 1e3 * model.load_seconds),
+                     fmt::format("{:.1f} ms", 1e3 * model.first_token_seconds),
+                     cli::human_size(model.peak_memory)});
+  }
+  return cells;
+}
+
+std::string limit_lines(const Results& results) {
+  std::string known;
+  for (const Row& row : results.rows) {
+    std::string line = fmt::format("limits with {} thread{}: {:.1f} GB/s read (± {:.0f} %)", row.threads,
+                                   row.threads == 1 ? "" : "s", row.limits.read_bandwidth / 1e9,
+                                   100 * row.limits.read_drift);
+    if (row.limits.int8_peak > 0) {
+      line += fmt::format(", {:.0f} GOPS of 8-bit products on {} (± {:.0f} %)", row.limits.int8_peak / 1e9,
+                          ml::target_name(row.target), 100 * row.limits.int8_drift);
+    }
+    line += '\n';
+    if (known.find(line) == std::string::npos) known += line;
+  }
+  return known;
+}
+
+void print_markdown_table(cli::Tool& tool, const Cells& cells, std::string_view columns) {
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    std::string line = "|";
+    for (const std::string& text : cells[i]) line += fmt::format(" {} |", cell(text));
+    tool.print("{}\n", line);
+    if (i > 0) continue;
+    std::string rule = "|";
+    for (const char column : columns) rule += column == 'l' ? "---|" : "--:|";
+    tool.print("{}\n", rule);
+  }
 }
 
 std::string cell(const std::string& text) {

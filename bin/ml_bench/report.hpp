@@ -1,9 +1,11 @@
 #pragma once
 
+#include "common/html_page.hpp"
 #include "ml_bench/measure.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <string>
 #include <vector>
 
 namespace ml_bench {
@@ -16,6 +18,23 @@ void print(cli::Tool& tool, const Results& results, const Options& options);
 
 /// Prints objects as csv, json or jsonl.
 void print_rows(cli::Tool& tool, const std::vector<nlohmann::ordered_json>& rows, const Options& options);
+
+/// A table for people: a head, then rows.
+using Cells = std::vector<std::vector<std::string>>;
+
+/// Speeds.
+Cells speed_table(const Results& results, const Options& options);
+/// Load, first token and memory.
+Cells model_table(const Results& results);
+/// What this machine could do, a line for each number of threads and target.
+std::string limit_lines(const Results& results);
+/// @param columns  a letter each: l is text, r is a number, on the right
+void print_markdown_table(cli::Tool& tool, const Cells& cells, std::string_view columns);
+inline constexpr std::string_view kSpeedColumns = "lrrlrlrrrr";
+inline constexpr std::string_view kModelColumns = "lrrr";
+
+/// The page of --html.
+cli::HtmlPage html_page(const Results& results, const Options& options);
 
 /// A path or a name as a cell of a table shows it: on one line, as UTF-8, and not the end of the cell.
 std::string cell(const std::string& text);

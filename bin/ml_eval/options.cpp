@@ -15,13 +15,14 @@ namespace {
 
 // Options of an evaluation, which --merge does not make.
 std::string merge_problem(const CLI::App& app, const Options& options) {
-  constexpr std::array<std::string_view, 9> kTaken{
-      "MODEL", "TEXT-FILE", "--merge", "--json", "--by-position", "--html", "--force", "--quiet", "--target"};
+  constexpr std::array<std::string_view, 11> kTaken{"MODEL",    "TEXT-FILE",     "--merge",  "--json",
+                                                    "--format", "--by-position", "--html",   "--force",
+                                                    "--quiet",  "--target",      "--verbose"};
   for (const CLI::Option* option : app.get_options()) {
     const std::string name = option->get_name();
     if (option->count() > 0 && std::find(kTaken.begin(), kTaken.end(), name) == kTaken.end())
-      return fmt::format("--merge joins results and takes only --json, --by-position and --html, not {}",
-                         name);
+      return fmt::format(
+          "--merge joins results and takes only --json, --format, --by-position and --html, not {}", name);
   }
   std::vector<std::string> inputs = options.texts;
   inputs.push_back(options.model);
@@ -78,12 +79,21 @@ void declare_options(cli::Tool& tool, Options& options) {
   app.add_flag("--by-position", options.by_position, "A row for each range of positions in the window");
   app.add_flag("--by-window", options.by_window, "A row for each window");
   app.add_flag("--merge", options.merge, "Join results of --json into one; all operands are such files");
-  app.add_flag("--json", options.json, "Print the result as one JSON object, with what --merge needs");
+  app.add_option("--format", options.format,
+                 "How it is printed; csv: a line, or one for each window (--by-window) or range of positions "
+                 "(--by-position)")
+      ->check(CLI::IsMember({"text", "json", "csv"}))
+      ->capture_default_str();
+  app.add_flag(
+      "--json", [&options](std::int64_t) { options.format = "json"; },
+      "The same as --format json: one JSON object, with what --merge needs");
   app.add_option("--html", options.html, "Write the result to this file as a page with charts")
       ->type_name("FILE");
   app.add_flag("--trust", options.trust, "Skip the pass over the quants of a file that was checked before");
+  app.add_flag("--dry-run", options.dry_run, "Print what would be read and written, and do neither");
   tool.add_threads();
   tool.add_force();
+  tool.add_verbose();
 }
 
 std::string finish_options(const CLI::App& app, Options& options) {
@@ -96,6 +106,8 @@ std::string finish_options(const CLI::App& app, Options& options) {
   }
   if (!unescape(options.split)) return fmt::format("--split is '{}': {}", options.split, kEscapes);
   if (const std::string problem = cli::html_problem(options.html); !problem.empty()) return problem;
+  if (options.format == "csv" && options.by_window && options.by_position)
+    return "--format csv takes one of --by-window and --by-position";
   if (options.merge) return merge_problem(app, options);
   if (options.precision && options.save_logits.empty()) return "--bits needs --save-logits";
   if (options.save_logits == "-" || options.save_logits == "/dev/stdout")

@@ -34,9 +34,10 @@ struct Options {
   std::string against;
   bool by_position = false;
   bool by_window = false;
-  bool json = false;
+  std::string format = "text";
   std::string html;
   bool merge = false;
+  bool dry_run = false;
   bool trust = false;
 };
 

@@ -49,11 +49,11 @@ cli::HtmlPage html_page(const About& about, const Plan* plan, const Result& resu
 void print_text(cli::Tool& tool, const About& about, const Plan* plan, const Result& result,
                 const Options& options);
 
-/// Prints a JSON object.
-void print_json(cli::Tool& tool, const About& about, const Plan* plan, const Result& result,
-                const Options& options);
+/// Prints the result in the format that the options name.
+void print(cli::Tool& tool, const About& about, const Plan* plan, const Result& result,
+           const Options& options);
 
-/// Joins results that print_json() made.
+/// Joins results of --format json.
 void merge(cli::Tool& tool, const Options& options);
 
 }  // namespace ml_eval

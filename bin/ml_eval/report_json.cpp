@@ -1,3 +1,4 @@
+#include "common/csv.hpp"
 #include "common/text.hpp"
 #include "ml_eval/report.hpp"
 
@@ -28,8 +29,8 @@ void add_comparison(ordered_json& json, const ml::EvaluationSums& sums) {
   json["probability_change"]["rms"] = sums.probability_change_rms();
 }
 
-ordered_json by_position(const ml::EvaluationSums& sums) {
-  ordered_json rows = ordered_json::array();
+std::vector<ordered_json> by_position(const ml::EvaluationSums& sums) {
+  std::vector<ordered_json> rows;
   const auto positions = sums.positions();
   for (std::size_t i = 0; i < positions.size(); ++i) {
     const auto& p = positions[i];
@@ -48,8 +49,8 @@ ordered_json by_position(const ml::EvaluationSums& sums) {
   return rows;
 }
 
-ordered_json by_window(const Plan& plan, const Result& result) {
-  ordered_json rows = ordered_json::array();
+std::vector<ordered_json> by_window(const Plan& plan, const Result& result) {
+  std::vector<ordered_json> rows;
   for (const WindowResult& window : result.windows) {
     ordered_json row{{"text", plan.texts[window.text].name},
                      {"begin", window.begin},
@@ -116,11 +117,7 @@ ml::Result<void> join(ordered_json& all, const ordered_json& next, Result& resul
 
 std::string text_of(const ordered_json& value) { return value.is_string() ? value.get<std::string>() : ""; }
 
-}  // namespace
-
-void print_json(cli::Tool& tool, const About& about, const Plan* plan, const Result& result,
-                const Options& options) {
-  const ml::EvaluationSums& sums = result.sums;
+ordered_json to_json(const About& about, const ml::EvaluationSums& sums) {
   ordered_json json{{"model", about.model},
                     {"against", about.against.empty() ? ordered_json() : ordered_json(about.against)},
                     {"texts", about.texts},
@@ -135,10 +132,36 @@ void print_json(cli::Tool& tool, const About& about, const Plan* plan, const Res
                     {"perplexity", estimate(sums.perplexity())},
                     {"nll", estimate(sums.nll())}};
   if (sums.compared()) add_comparison(json, sums);
-  if (options.by_position) json["by_position"] = by_position(sums);
+  return json;
+}
+
+void print_json(cli::Tool& tool, const About& about, const Plan* plan, const Result& result,
+                const Options& options) {
+  ordered_json json = to_json(about, result.sums);
+  if (options.by_position) json["by_position"] = by_position(result.sums);
   if (options.by_window && plan != nullptr) json["by_window"] = by_window(*plan, result);
-  json["sums"] = ordered_json::parse(sums.to_json());
+  json["sums"] = ordered_json::parse(result.sums.to_json());
   tool.print(cli::json_line(json));
+}
+
+void print_csv(cli::Tool& tool, const About& about, const Plan* plan, const Result& result,
+               const Options& options) {
+  if (options.by_window && plan != nullptr) return tool.print(cli::csv_text(by_window(*plan, result)));
+  if (options.by_position) return tool.print(cli::csv_text(by_position(result.sums)));
+  tool.print(cli::csv_text({to_json(about, result.sums)}, "texts"));
+}
+
+}  // namespace
+
+void print(cli::Tool& tool, const About& about, const Plan* plan, const Result& result,
+           const Options& options) {
+  if (options.format == "json") {
+    print_json(tool, about, plan, result, options);
+  } else if (options.format == "csv") {
+    print_csv(tool, about, plan, result, options);
+  } else {
+    print_text(tool, about, plan, result, options);
+  }
 }
 
 void merge(cli::Tool& tool, const Options& options) {
@@ -169,11 +192,7 @@ void merge(cli::Tool& tool, const Options& options) {
               .kv = text_of(all["kv"])};
   for (const auto& name : all["texts"]) about.texts.push_back(text_of(name));
   about.n_texts = std::max<std::uint64_t>(about.n_texts, about.texts.size());
-  if (options.json) {
-    print_json(tool, about, nullptr, result, options);
-  } else {
-    print_text(tool, about, nullptr, result, options);
-  }
+  print(tool, about, nullptr, result, options);
   tool.flush();
   if (html.wanted()) html.write(html_page(about, nullptr, result));
 }

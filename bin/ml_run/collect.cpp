@@ -1,6 +1,8 @@
 #include "ml_run/collect.hpp"
 
+#include "common/open_model.hpp"
 #include "common/progress.hpp"
+#include "common/text.hpp"
 
 #include <ml/imatrix.hpp>
 #include <ml/inspect.hpp>
@@ -134,7 +136,7 @@ void Collection::run() {
   const bool to_stdout = options_.imatrix == "-" || options_.imatrix == "/dev/stdout";
   auto saved = std::chrono::steady_clock::now();
   {
-    Progress progress(tool_, "collecting", chunks_.n_tokens());
+    Progress progress(tool_, "collecting", chunks_.n_tokens(), human_count, done_ * chunks_.size);
     for (; done_ < chunks_.count(); ++done_) {
       progress.set(done_ * chunks_.size);
       const bool due = options_.save_every != 0 ? done_ % options_.save_every == 0
@@ -194,6 +196,13 @@ void collect_imatrix(Tool& tool, const RunOptions& options, const ml::Model& mod
           {.status = ml::Status::arg,
            .message = fmt::format("--shard {} is empty: the text has fewer chunks", options.shard)});
     }
+  }
+  detail_session(tool, model.desc(), cli::session_options(tool, options).activations, options.kv);
+  if (options.dry_run) {
+    const auto shape = ml::imatrix_shape(model.desc());
+    if (!shape) return tool.fail(ml::with_path(shape.error(), options.model));
+    return tool.print("file: {} bytes; {} tokens in {} chunk{} of {}\n", shape->n_bytes(), chunks.n_tokens(),
+                      chunks.count(), chunks.count() == 1 ? "" : "s", chunks.size);
   }
   Collection collection(tool, options, model, std::move(chunks), inputs);
   if (collection.begin()) collection.run();

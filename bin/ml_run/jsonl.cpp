@@ -1,5 +1,6 @@
 #include "ml_run/jsonl.hpp"
 
+#include "common/progress.hpp"
 #include "common/text.hpp"
 #include "ml_run/request.hpp"
 #include "ml_run/stop_text.hpp"
@@ -85,11 +86,15 @@ class Runner {
   }
 
   void run() {
+    // Where answers do not appear on the terminal themselves.
+    std::optional<Progress> progress;
+    if (::isatty(STDOUT_FILENO) == 0) progress.emplace(tool_, "answers", 0);
     while (admit(), !jobs_.empty()) {
       step();
       while (!jobs_.empty() && jobs_.front()->finish != nullptr) {
         print(*jobs_.front());
         jobs_.pop_front();
+        if (progress) progress->advance(1);
       }
     }
   }

@@ -134,8 +134,11 @@ void declare_run_options(Tool& tool, RunOptions& options) {
   app.add_option("--shard", options.shard,
                  "With --imatrix: the Kth of N parts of the text's chunks; imatrix-merge joins them")
       ->type_name("K/N");
+  app.add_flag("--dry-run", options.dry_run,
+               "With --imatrix: print what would be collected, and write nothing");
   tool.add_threads();
   tool.add_force();
+  tool.add_verbose();
 }
 
 ml::SessionOptions session_options(const Tool& tool, const RunOptions& options) {
@@ -165,8 +168,8 @@ std::string usage_problem(const RunOptions& options) {
     return "--chat excludes --tokens, --jsonl and --session";
   }
   if (options.imatrix.empty() && (options.chunk != 0 || options.save_every != 0 || options.all_logits ||
-                                  options.resume || !options.shard.empty())) {
-    return "--chunk, --all-logits, --resume, --save-every and --shard need --imatrix";
+                                  options.resume || !options.shard.empty() || options.dry_run)) {
+    return "--chunk, --all-logits, --resume, --save-every, --shard and --dry-run need --imatrix";
   }
   if (!options.imatrix.empty() && (options.jsonl || options.chat || !options.session.empty() ||
                                    !options.logits.empty() || options.digest || options.stats ||

@@ -50,6 +50,7 @@ struct RunOptions {
   bool all_logits = false;
   bool resume = false;
   std::string shard;
+  bool dry_run = false;
   bool stats = false;
   bool trust = false;
 };

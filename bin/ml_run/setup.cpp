@@ -30,7 +30,7 @@ bool TextRun::open_model() {
 }
 
 bool TextRun::open_tokenizer() {
-  tokenizer_path_ = options_.tokenizer.empty() ? ml::find_tokenizer(options_.model) : options_.tokenizer;
+  tokenizer_path_ = tokenizer_of(tool_, options_.tokenizer, options_.model);
   const std::string& path = tokenizer_path_;
   const bool needs_text =
       options_.tokens.empty() || (!options_.ids && options_.n > 0 && options_.imatrix.empty());
@@ -153,6 +153,11 @@ bool TextRun::create_session() {
   auto created = ml::Session::create(*model_, session);
   if (!created) return report(created.error(), options_.model);
   session_.emplace(std::move(*created));
+  tool_.detail("context {} positions: {}", ctx,
+               options_.ctx != 0 ? "as --ctx says"
+               : ctx == max_seq  ? "all that the model allows"
+                                 : "the prompt and -n tokens");
+  detail_session(tool_, model_->desc(), session.activations, session.kv);
   if (saved_.empty()) return true;
   auto pending = session_->restore(std::as_bytes(std::span(saved_)));
   if (!pending) return report(pending.error(), options_.session);

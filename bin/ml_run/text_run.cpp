@@ -85,7 +85,9 @@ bool TextRun::eval_prompt_with_logits() {
   }
   ml::Hasher hasher;
   ml::Result<void> written;
+  Progress progress(tool_, "reading the prompt", tokens_.size());
   const auto done = session_->eval(tokens_, [&](std::uint32_t, std::span<const float> row) {
+    progress.advance(1);
     hasher.update(std::as_bytes(row));
     if (file && written) written = file->write(std::as_bytes(row));
     logits_.assign(row.begin(), row.end());

@@ -30,9 +30,9 @@ Details read_details(const ml::FileReport& report, const Wanted& wanted, const c
   std::uint64_t n_array_bytes = 0;
   for (const ml::InfoArray& array : report.arrays) n_array_bytes += array.n_bytes();
   const std::uint64_t total =
-      (wanted.stats ? n_array_bytes : 0) + (wanted.hash ? n_array_bytes + report.n_bytes() : 0);
+      (wanted.statistics() ? n_array_bytes : 0) + (wanted.hash ? n_array_bytes + report.n_bytes() : 0);
   cli::Progress progress(tool, "reading", total, cli::human_size);
-  if (wanted.stats) {
+  if (wanted.statistics()) {
     for (const ml::InfoArray& array : report.arrays) {
       details.stats.emplace_back();
       const auto weights = ml::load_weights(array);

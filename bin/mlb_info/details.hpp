@@ -4,6 +4,8 @@
 
 #include "common/tool.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,15 +14,18 @@ namespace mlb_info {
 
 /// What the command line asks for.
 struct Wanted {
-  bool json = false;
+  std::string format = "text";  ///< or "json", "csv"
   bool header = false;
   bool tensors = false;
   bool stats = false;
+  bool map = false;
   bool hash = false;
   bool check = false;
   bool diff = false;
 
+  bool json() const { return format == "json"; }
   bool rows() const { return tensors || stats || hash; }
+  bool statistics() const { return stats || map; }
 };
 
 /// What takes a pass over the data; empty where it was not asked for.
@@ -49,6 +54,15 @@ void print_text(cli::Tool& tool, const std::string& path, const ml::FileReport& 
 void print_json_error(cli::Tool& tool, const std::string& path, const ml::Error& error);
 void print_json(cli::Tool& tool, const std::string& path, const ml::FileReport& report,
                 const Details& details, const Wanted& wanted);
+
+/// A row for each array, as the JSON object has them under "tensors", with the file's path before it.
+std::vector<nlohmann::ordered_json> array_rows(const std::string& path, const ml::FileReport& report,
+                                               const Details& details);
+
+/// Shades of the root mean square of each kind of matrix, layer by layer, and of its largest weight over
+/// that.
+void print_map(cli::Tool& tool, const std::string& path, const ml::FileReport& report,
+               const Details& details);
 
 /// Prints how two files differ. @return true when they do
 bool print_diff(cli::Tool& tool, const ml::FileReport& a, const ml::FileReport& b, const std::string& path_a,

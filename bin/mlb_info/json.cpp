@@ -77,6 +77,18 @@ void print_json_error(cli::Tool& tool, const std::string& path, const ml::Error&
   tool.print(cli::json_line(json));
 }
 
+std::vector<ordered_json> array_rows(const std::string& path, const ml::FileReport& report,
+                                     const Details& details) {
+  std::vector<ordered_json> rows;
+  for (std::size_t i = 0; i < report.arrays.size(); ++i) {
+    ordered_json row{{"path", path}};
+    row.update(array_json(report, i, details));
+    row["shape"] = shape_text(report.arrays[i]);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 void print_json(cli::Tool& tool, const std::string& path, const ml::FileReport& report,
                 const Details& details, const Wanted& wanted) {
   ordered_json json = {{"file", path}, {"format", report.format}, {"n_bytes", report.n_bytes()}};
@@ -97,7 +109,7 @@ void print_json(cli::Tool& tool, const std::string& path, const ml::FileReport& 
     for (const ml::Error& defect : report.defects) defects.push_back(defect_json(defect));
     json["defects"] = std::move(defects);
   }
-  if (wanted.rows()) {
+  if (wanted.rows() || wanted.map) {
     ordered_json tensors = ordered_json::array();
     for (std::size_t i = 0; i < report.arrays.size(); ++i) tensors.push_back(array_json(report, i, details));
     json["tensors"] = std::move(tensors);

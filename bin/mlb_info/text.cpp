@@ -137,6 +137,7 @@ void print_text(cli::Tool& tool, const std::string& path, const ml::FileReport& 
     tool.print("  check: {}\n", n == 0 ? "sound" : fmt::format("{} defect{}", n, n == 1 ? "" : "s"));
   }
   if (wanted.header && !report.fields.empty()) print_header(tool, report);
+  if (wanted.map) print_map(tool, path, report, details);
   if (wanted.rows() && !report.arrays.empty()) print_rows(tool, report, details, wanted);
   for (std::size_t i = 0; i < details.file_hashes.size(); ++i) {
     tool.print("  {}  {}\n", details.file_hashes[i], cli::printable(report.files[i].path, 4096));

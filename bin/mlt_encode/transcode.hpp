@@ -14,6 +14,7 @@ namespace mlt_encode {
 /// What became of some texts: the answer, and what is wrong with those that have none.
 struct Outcome {
   std::string answer = {};
+  std::uint64_t n_bytes = 0;  ///< of the texts
   std::vector<ml::Error> errors = {};
 };
 

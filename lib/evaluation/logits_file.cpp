@@ -121,6 +121,8 @@ Result<std::uint64_t> logits_start(std::span<const std::byte> start) {
 
 }  // namespace
 
+std::uint64_t LogitsHeader::n_bytes() const { return kHeaderBytes + n_rows * row_bytes(*this); }
+
 Result<LogitsWriter> LogitsWriter::create(OutputFile& out, const LogitsHeader& header) {
   std::byte bytes[kHeaderBytes];
   std::memcpy(bytes, kMagic, sizeof kMagic);

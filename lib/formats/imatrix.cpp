@@ -209,6 +209,8 @@ std::string imatrix_sums_name(std::uint32_t layer, ImatrixInput input) {
   return input == ImatrixInput::classifier ? std::string(name) : fmt::format("layers.{}.{}", layer, name);
 }
 
+std::uint64_t ImatrixShape::n_bytes() const { return kHeaderBytes + n_sums() * kSumBytes; }
+
 std::uint64_t ImatrixShape::first_sum(std::uint32_t layer, ImatrixInput input) const {
   const std::uint64_t base = layer * n_layer_channels();
   switch (input) {

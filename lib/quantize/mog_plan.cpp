@@ -160,12 +160,13 @@ class Planner {
   }
 
   // The encoding of a slot: the entry's, or that of the last override that matches.
-  const MogEncoding* encoding_of(const Given& given) {
+  const MogEncoding* encoding_of(const Given& given, std::optional<std::size_t>& decided) {
     const MogEncoding* encoding = find_mog_encoding(given.entry.encoding);
     for (std::size_t i = 0; i < pack_.options.overrides.size(); ++i) {
       const MogOverride& row = pack_.options.overrides[i];
       if (::fnmatch(row.glob.c_str(), given.entry.name.c_str(), 0) != 0) continue;
       encoding = find_mog_encoding(row.encoding);
+      decided = i;
       used_.resize(pack_.options.overrides.size());
       used_[i] = true;
     }
@@ -185,7 +186,8 @@ class Planner {
       if (entry == given_.end()) continue;
       const Given& given = entry->second;
       ML_TRY(RecipeTensor source, RecipeTensor::create(*given.found.tensor, given.entry, slot, config_));
-      const MogEncoding& encoding = *encoding_of(given);
+      std::optional<std::size_t> decided;
+      const MogEncoding& encoding = *encoding_of(given, decided);
       if (const auto defect = mog_encoding_defect(encoding, source.rows(), source.cols())) {
         return recipe_error(given.entry.at + ".encoding", fmt::format("of {}: {}", given.entry.name, *defect),
                             Status::shape);
@@ -194,6 +196,7 @@ class Planner {
                                       .source = given.entry.path,
                                       .file = given.found.shard->path,
                                       .encoding = encoding.name,
+                                      .override_row = decided,
                                       .array = {.role = slot.role,
                                                 .layer = slot.layer,
                                                 .encoding = encoding.encoding,

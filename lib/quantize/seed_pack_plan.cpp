@@ -128,7 +128,8 @@ class Chooser {
     if (!source.view) return tensor;
     const Wish wish = wish_for(source);
     const std::string reason = wish.encoding == Encoding::bf16 ? "" : why_not(source, wish.encoding);
-    if (wish.explicitly || source.name.ends_with(kWeight)) row.kept = reason;
+    row.rule = wish.rule;
+    if (wish.rule || source.name.ends_with(kWeight)) row.kept = reason;
     if (wish.encoding == Encoding::bf16 || !reason.empty()) {
       tensor.dtype = "BF16";
       if (source.name.find(kLatent) != source.name.npos && source.name.ends_with(kWeight))
@@ -154,12 +155,12 @@ class Chooser {
  private:
   struct Wish {
     Encoding encoding;
-    bool explicitly;  // a rule says so
+    std::optional<std::size_t> rule;  // that says so
   };
 
   Wish wish_for(const CheckpointTensor& source) {
     const std::string& name = source.name;
-    Wish wish{Encoding::bf16, false};
+    Wish wish{Encoding::bf16, {}};
     const bool router =
         std::any_of(kRouters.begin(), kRouters.end(), [&](auto end) { return name.ends_with(end); });
     if (name.find(kLatent) != name.npos) {
@@ -170,7 +171,7 @@ class Chooser {
     for (std::size_t i = 0; i < options_.rules.size(); ++i) {
       if (!matches_glob(options_.rules[i].pattern, name)) continue;
       used_[i] = true;
-      wish = {options_.rules[i].encoding, true};
+      wish = {options_.rules[i].encoding, i};
     }
     return wish;
   }

@@ -48,6 +48,9 @@ TEST_CASE("a progress line fits the terminal", "[cli]") {
   CHECK(progress_line("packing", 250, 1000, 5, 60, false, human_count) ==
         "packing [######....................]  25 %  50/s  0:15 left");
   CHECK(progress_line("packing", 250, 1000, 5, 12, false, human_count) == " 25 %");
+  // What an earlier run did is part of the bar, not of the rate.
+  CHECK(progress_line("packing", 250, 1000, 5, 60, false, human_count, 200)
+            .ends_with("  25 %  10/s  1:15 left"));
   CHECK(progress_line("packing", 2500, 0, 5, 60, false, human_size) == "packing  2.5 kB  500 B/s");
   CHECK(progress_line("p", 0, 10, 5, 40, false, human_count) == "p [.............]   0 %  0/s  -:-- left");
   CHECK(progress_line("p", 1, 16, 1, 31, true, human_count) == "p [▎   ]   6 %  1/s  0:15 left");

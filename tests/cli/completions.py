@@ -44,6 +44,7 @@ CASES = [
     ("ml-bench --tokenizer=tok", "--tokenizer=token.mlt"),
     ("mlt-encode -m tok", "token.mlt"),
     ("mlt-encode --format pi", "pieces"),
+    ("mlb-info --format c", "csv"),
     ("mog-pack rec", "recipe.json"),
     ("mog-pack lla", "{prefix}/" + RECIPES + "/llama.json"),
     ("mog-pack --set layers=bf", "layers=bf16"),

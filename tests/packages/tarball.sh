@@ -15,13 +15,19 @@ for tool in "${tree[0]}"/bin/*; do
     exit 1
   fi
   env -i "$tool" --version > /dev/null
+  name=$(basename "$tool")
+  for file in "man/man1/$name.1" "bash-completion/completions/$name" "zsh/site-functions/_$name" "fish/vendor_completions.d/$name.fish"; do
+    [[ -s ${tree[0]}/share/$file ]] || { echo "tarball.sh: $file is missing" >&2; exit 1; }
+  done
 done
 run() { env -i "${tree[0]}/bin/$1" "${@:2}"; }
 run mlb-quant --quiet "$work/story" --type q8_0 -o model.mlb
 cp "$work/story/tokenizer.json" .
 run ml-run model.mlb --threads 2 -n 40 "Once upon a time" > text
 grep -q "little girl named Lily" text
-for page in ml-run.1 mlb.5 ml.7; do [[ -s ${tree[0]}/share/man/man${page##*.}/$page ]]; done
+run ml-run "$work/story" -n 40 "Once upon a time" | grep -q "little girl named Lily"
+env -i bash -c 'source "$1/share/bash-completion/completions/ml-run"; COMP_WORDS=(ml-run --di) COMP_CWORD=1; _ml_run; [[ ${COMPREPLY[*]} == --digest ]]' _ "${tree[0]}"
+for page in mlb.5 ml.7; do [[ -s ${tree[0]}/share/man/man${page##*.}/$page ]]; done
 for file in LICENSE README.md NEWS.md share/mlutils/recipes/llama.json share/bash-completion/completions/ml-run; do [[ -s ${tree[0]}/$file ]]; done
 run mog-pack "${tree[0]}/share/mlutils/recipes/llama.json" --root "$work/story" --quiet -o model.mog
 run mlb-info --check --quiet model.mog > /dev/null

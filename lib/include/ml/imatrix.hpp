@@ -44,6 +44,7 @@ struct ImatrixShape {
   }
   std::uint64_t n_layer_channels() const { return 2ull * dim + q_dim + hidden_dim; }
   std::uint64_t n_sums() const { return n_layers * n_layer_channels() + dim; }
+  ML_API std::uint64_t n_bytes() const;  ///< of the MLI1 file
   /// Index of an input's first sum; the layer of the classifier does not matter.
   ML_API std::uint64_t first_sum(std::uint32_t layer, ImatrixInput input) const;
 

@@ -26,6 +26,8 @@ struct LogitsHeader {
   std::uint32_t stride = 0;       ///< tokens between windows
   std::uint64_t n_rows = 0;       ///< tokens scored
   std::uint64_t tokens_hash = 0;  ///< tells texts and their windows apart; see ml-eval(1)
+
+  ML_API std::uint64_t n_bytes() const;  ///< of the whole file
 };
 
 /// The token of a row, and what the exact logits said of it.

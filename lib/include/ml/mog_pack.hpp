@@ -33,6 +33,8 @@ struct MogPackedTensor {
   std::string source = {};    ///< the checkpoint's name for it
   std::string file = {};      ///< path of the file that holds it
   std::string encoding = {};  ///< "int4_g64_f32"
+  std::optional<std::size_t> override_row =
+      {};  ///< which of MogPackOptions::overrides decided; else the recipe
   MlbArray array = {};
 };
 

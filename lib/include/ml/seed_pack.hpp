@@ -60,7 +60,8 @@ struct PackedTensor {
   std::string name = {};
   std::string source_encoding = {};
   std::string encoding = {};  ///< as written: an encoding, or the dtype of entries that are no weights
-  std::string kept = {};      ///< why it is not in the encoding that was asked for, or empty
+  std::optional<std::size_t> rule = {};  ///< which of SeedPackOptions::rules decided
+  std::string kept = {};                 ///< why it is not in the encoding that was asked for, or empty
   std::vector<std::uint64_t> shape = {};
   std::uint64_t n_weights = 0;
   std::uint64_t n_bytes = 0;

@@ -15,6 +15,7 @@ try -f a.mli -o a.mli
 try a.mli -o nowhere/b.mli
 try -q a.mli -o /dev/full
 try a.mli --stats -o -
+try a.mli -o b.mli --map --format csv
 try - - -o b.mli
 cmp a.mli before
 [ ! -e out.mli ] && [ ! -e b.mli ]
