@@ -78,7 +78,7 @@ Result<void> RecipeTensor::take_rows(std::string_view bounds, std::uint64_t head
                                      const std::string& at) {
   const std::size_t colon = bounds.find(':');
   const auto first = evaluate(*config_, bounds.substr(0, colon));
-  const auto end = colon == bounds.npos ? std::nullopt : evaluate(*config_, bounds.substr(colon + 1));
+  const auto end = evaluate(*config_, colon == bounds.npos ? "" : bounds.substr(colon + 1));
   if (!first || !end) {
     return recipe_error(
         at, fmt::format("has the bounds \"{}\", must be A:B of integers and dimensions, joined by + "
@@ -189,6 +189,12 @@ Result<RecipeTensor> RecipeTensor::create(const SafetensorsTensor& tensor, const
                         fmt::format("is \"{}\", whose dtype is {}; weights must be F32, F16 or BF16",
                                     show_name(entry.path), tensor.dtype->name),
                         Status::unsupported);
+  }
+  if (tensor.data.empty()) {  // its other dimensions are bounded by nothing
+    return recipe_error(entry.at,
+                        fmt::format("gives {} the tensor {} of shape {}, which has no elements", entry.name,
+                                    show_name(entry.path), shape_text(tensor.shape)),
+                        Status::shape);
   }
   RecipeTensor result(tensor, entry, slot, config);
   for (std::size_t i = 0; i < entry.transforms.size(); ++i) {

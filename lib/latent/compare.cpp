@@ -18,7 +18,7 @@ Result<LogitsBase> LogitsBase::create(const Model& model, std::span<const std::u
     return Error{.status = Status::arg, .message = "fewer than 2 tokens to compare with"};
   const ModelDesc& desc = model.desc();
   const std::uint64_t fits = std::max<std::uint64_t>(kMostFloats / desc.vocab, 1) + 1;
-  const std::uint64_t n = std::min({fits, std::uint64_t(most), tokens.size(), std::uint64_t(desc.max_seq)});
+  const std::uint64_t n = std::min<std::uint64_t>({fits, most, tokens.size(), desc.max_seq});
   LogitsBase base;
   base.options_ = options;
   base.options_.ctx = static_cast<std::uint32_t>(n);

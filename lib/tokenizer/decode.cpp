@@ -68,7 +68,8 @@ struct StreamDecoder::Impl {
       std::uint64_t n_bytes = 0;
       for (const std::uint32_t id : part) n_bytes += id < tokens.size() ? tokens.n_bytes(id) : 0;
       const std::size_t before = out.size();
-      if (out.capacity() < before + n_bytes + 16) out.reserve(std::max(before + n_bytes + 16, 2 * before));
+      if (out.capacity() < before + n_bytes + 16)
+        out.reserve(std::max<std::size_t>(before + n_bytes + 16, 2 * before));
       out.resize(before + n_bytes + 16);
       char* at = out.data() + before;
       for (const std::uint32_t id : part) {

@@ -46,6 +46,14 @@ Error no_memory(const std::string& path) {
   return {.status = Status::nomem, .message = "input does not fit into memory", .path = path};
 }
 
+// A 32-bit program has addresses for so much.
+Error beyond_addresses(const std::string& path, std::uint64_t size) {
+  return {.status = Status::nomem,
+          .message =
+              fmt::format("is {} bytes, a {}-bit program can map {}", size, 8 * sizeof(void*), PTRDIFF_MAX),
+          .path = path};
+}
+
 Error over_limit(const std::string& path, std::uint64_t most) {
   return {.status = Status::limit,
           .message = fmt::format("holds more than {} bytes, the most that is read of such a file", most),
@@ -158,7 +166,7 @@ Result<std::shared_ptr<const InputBytes>> InputBytes::open(const std::string& pa
   if (regular && info.st_size > 0 && at_start) {
     const auto size = static_cast<std::uint64_t>(info.st_size);
     if (size > rules.max_bytes) return over_limit(path, rules.max_bytes);
-    if (size > PTRDIFF_MAX) return no_memory(path);
+    if (size > PTRDIFF_MAX) return beyond_addresses(path, size);
     const auto n = static_cast<std::size_t>(size);
     void* map = ::mmap(nullptr, n, PROT_READ, MAP_PRIVATE, fd.get(), 0);
     if (map != MAP_FAILED) {
@@ -169,6 +177,7 @@ Result<std::shared_ptr<const InputBytes>> InputBytes::open(const std::string& pa
 #endif
       return std::shared_ptr<const InputBytes>(new InputBytes(static_cast<std::byte*>(map), n, n, true));
     }
+    if (errno == ENOMEM) return no_memory(path);  // reading would need no fewer addresses
   }
   auto read = read_all(fd.get(), path, rules.max_bytes, check);
   if (!read) return std::move(read.error());

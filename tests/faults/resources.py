@@ -190,6 +190,23 @@ def mutants(sound):
                 yield start[:at] + struct.pack("<Q", value) + start[at + 8:]
 
 
+# mllogits(5): vocab 2^32 - 1, 16 bits, ctx 1, stride 1, no rows, and the check of that.
+ROWLESS = bytes.fromhex("4d4c4c3101000000ffffffff1000000001000000010000000000000000000000" "00000000000000006f7989cb69a572a2")
+
+
+def rowless_logits(run, data, more):
+    """Without rows, nothing in a logit file bounds the vocabulary that its header claims."""
+    path = run.work / "rowless.mll"
+    path.write_bytes(ROWLESS)
+    for options in ([], ["--check"], ["--check", "--json"], ["--tensors"], ["--stats"], ["--hash"]):
+        run.check("mlb-info " + " ".join(options + ["a logit file without rows takes no memory"]),
+                  ["mlb-info", *options, path], "", more=more, space=SPACE // 2, status=0)
+    (run.work / "text").write_text("Once upon a time.\n")
+    stories = data / "models/stories260K"
+    run.check("ml-eval --against a logit file without rows takes no memory", ["ml-eval", stories, "text", "--against", path],
+              "vocabulary of 4294967295 tokens, but", more=dict(more, ML_FAULT_MOST_BYTES=str(64 << 20)), space=SPACE)
+
+
 def small_files(run, data, recipes, layer):
     tiny = data / "oracle/llama2-mha"
     made = run.work / "made"
@@ -213,6 +230,7 @@ def small_files(run, data, recipes, layer):
                 wrong.append(f"{mutant.hex()}: {complaint}")
         n_all += n
         run.tap.report(f"{n} files of 40 bytes like {name} take no memory", "\n".join(wrong[:10]) or None)
+    rowless_logits(run, data, more)
     complaint = run.complaint(["mlb-quant", "-q", tiny, "-o", "made/b.mlb"], "", more=dict(more, ML_FAULT_MOST_BYTES="1000"), status=99)
     run.tap.report("the layer sees an allocation that is too large", complaint and None if complaint is None or "one printable" in complaint else complaint)
     return n_all

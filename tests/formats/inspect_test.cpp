@@ -8,8 +8,11 @@
 #include <ml/hash.hpp>
 #include <ml/inspect.hpp>
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 using namespace ml;
@@ -140,6 +143,28 @@ TEST_CASE("a check collects what opening would stop at", "[formats]") {
   const auto files = inspect(folder.path(), {.check = true});
   REQUIRE(files);
   CHECK(files->defects.size() == 2);
+}
+
+TEST_CASE("a logit file without rows is sound, whatever vocabulary it claims", "[formats]") {
+  const TempFolder folder;
+  constexpr std::uint64_t kVocab = 0xffffffff;
+  std::byte header[48] = {};
+  std::memcpy(header, "MLL1", 4);
+  store_le<std::uint32_t>(header + 4, 1);
+  store_le<std::uint32_t>(header + 8, kVocab);
+  for (const std::uint32_t bits : {16, 32}) {
+    store_le<std::uint32_t>(header + 12, bits);
+    store_le<std::uint32_t>(header + 16, 1);
+    store_le<std::uint32_t>(header + 20, 1);
+    store_le<std::uint64_t>(header + 40, XXH3_64bits(header, 40));
+    folder.write("rowless", as_text(header));
+    const auto report = inspect(folder.file("rowless"), {.check = true});
+    REQUIRE(report);
+    CHECK(report->defects.empty());
+    REQUIRE(find_field(*report, "vocab"));
+    CHECK(std::get<std::uint64_t>(find_field(*report, "vocab")->value) == kVocab);
+    CHECK_FALSE(find_field(*report, "perplexity"));
+  }
 }
 
 TEST_CASE("a model that no family reads is no broken file", "[formats]") {

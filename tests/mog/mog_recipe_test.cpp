@@ -298,6 +298,25 @@ TEST_CASE("packing twice, with any threads, gives the same bytes", "[mog][recipe
   CHECK(read_file(folder.file("a.mog")) == read_file(folder.file("b.mog")));
 }
 
+TEST_CASE("a tensor without elements is refused before its other dimension counts", "[mog][recipe]") {
+  const TempFolder folder;
+  const std::string name = "model.layers.0.self_attn.q_proj.weight";
+  for (const json& transform : {json("rope_interleave"), json("rows:0:8"), json("squeeze"), json()}) {
+    TinyCheckpoint tiny;
+    tiny.add(name, {std::uint64_t(1) << 40, 0});
+    tiny.write(folder);
+    json recipe = tiny_recipe();
+    for (const int projection : {1, 2})  // of queries and keys
+      if (!transform.is_null()) recipe["tensors"][1]["entries"][projection]["transform"] = transform;
+    folder.write("recipe.json", recipe.dump());
+    const auto pack = MogPack::plan(folder.file("recipe.json"), {});
+    REQUIRE_FALSE(pack);
+    CHECK(pack.error().status == Status::shape);
+    CHECK(pack.error().message == "tensors[1].entries[1] gives layers.0.q_proj the tensor " + name +
+                                      " of shape [1099511627776, 0], which has no elements");
+  }
+}
+
 TEST_CASE("weights that a file cannot hold are named", "[mog][recipe]") {
   const TempFolder folder;
   const auto message = [&](float value, const std::string& encoding) {

@@ -1,10 +1,12 @@
 #include "util/mapped_file.hpp"
 #include "catch.hpp"
+#include "folder.hpp"
 
 #include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <thread>
 
@@ -34,4 +36,22 @@ TEST_CASE("a pipe is read into aligned memory", "[util]") {
   CHECK_FALSE((*input)->mapped());
   CHECK((*input)->data().size() == 300000);
   CHECK(reinterpret_cast<std::uintptr_t>((*input)->data().data()) % 64 == 0);
+}
+
+TEST_CASE("a file of over 4 GiB is mapped where addresses have 64 bits, else refused", "[util]") {
+  const TempFolder folder;
+  constexpr std::uint64_t kSize = (std::uint64_t(1) << 32) + 100;
+  folder.write("large", "start");
+  std::filesystem::resize_file(folder.file("large"), kSize);  // zeros that take no room
+  const auto input = InputBytes::open(folder.file("large"));
+  if (sizeof(void*) > 4) {
+    REQUIRE(input);
+    CHECK((*input)->mapped());
+    CHECK((*input)->data().size() == kSize);
+    CHECK((*input)->data().back() == std::byte(0));
+  } else {
+    REQUIRE_FALSE(input);
+    CHECK(describe(input.error()) ==
+          folder.file("large") + ": is 4294967396 bytes, a 32-bit program can map 2147483647 (ML_E_NOMEM)");
+  }
 }

@@ -1,8 +1,12 @@
 #include "util/thread_pool.hpp"
 #include "catch.hpp"
 
+#include <sched.h>
+
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <ctime>
 #include <thread>
 #include <vector>
 
@@ -81,4 +85,55 @@ TEST_CASE("a pool's other threads come back within a long job", "[util]") {
     came_back = run_interrupted(pool) && pieces_of_other(pool, 600, microseconds(1000)) > 0;
   }
   CHECK(came_back);
+}
+
+namespace {
+
+// Lets this thread, and those that it starts, run on one of its cores alone.
+class OneCore {
+ public:
+  OneCore() {
+    ::sched_getaffinity(0, sizeof before_, &before_);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    for (unsigned core = 0; core < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++core)
+      if (CPU_ISSET(core, &before_)) CPU_SET(core, &one);
+    ::sched_setaffinity(0, sizeof one, &one);
+  }
+  ~OneCore() { ::sched_setaffinity(0, sizeof before_, &before_); }
+  OneCore(const OneCore&) = delete;
+  OneCore& operator=(const OneCore&) = delete;
+
+ private:
+  cpu_set_t before_;
+};
+
+// Seconds of processor time that jobs like those of a model's layers take, all threads together: other
+// programs do not count.
+double processor_seconds(unsigned n_threads) {
+  const auto now = [] { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; };
+  const double begin = now();
+  ThreadPool pool(n_threads);
+  std::vector<std::uint64_t> values(64 * 16, 1);
+  for (int job = 0; job < 300; ++job) {
+    pool.run(64, 1, [&](std::uint64_t from, std::uint64_t to) {
+      for (std::uint64_t i = from * 16; i < to * 16; ++i)
+        for (int step = 0; step < 150; ++step) values[i] = values[i] * 6364136223846793005u + 1;
+    });
+  }
+  CHECK(std::count(values.begin(), values.end(), values[0]) == 64 * 16);
+  return now() - begin;
+}
+
+}  // namespace
+
+TEST_CASE("64 threads on one core cost little more than one", "[util]") {
+  const OneCore one_core;
+  double one = 1e9, many = 1e9;
+  for (int attempt = 0; attempt < 20 && (attempt < 3 || many > 2 * one); ++attempt) {
+    one = std::min(one, processor_seconds(1));
+    many = std::min(many, processor_seconds(64));
+  }
+  CAPTURE(one, many);
+  CHECK(many <= 2 * one);
 }

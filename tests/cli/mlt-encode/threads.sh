@@ -1,4 +1,5 @@
 # The answer and its order do not depend on the number of threads; messages come in order too.
+core=$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')
 mlt-pack -q "$ML_TEST_DATA/tokenizers/gpt2" -o gpt2.mlt
 for i in $(seq 300); do cat "$ML_TEST_DATA/README.md"; echo "line $i"; done > text
 for format in ids jsonl u16 pieces; do
@@ -6,6 +7,7 @@ for format in ids jsonl u16 pieces; do
   for t in 2 3 8; do
     mlt-encode -m gpt2.mlt --lines --format $format -t $t text | cmp - one
   done
+  taskset -c "$core" mlt-encode -m gpt2.mlt --lines --format $format -t 64 text | cmp - one
 done
 # Without a newline at the end, and with a line longer than what is read at a time.
 { head -c 900000 /dev/zero | tr '\0' 'a'; printf '\n\nb\nlast'; } > long
