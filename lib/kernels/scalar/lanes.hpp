@@ -5,6 +5,7 @@
 #include "kernels/table.hpp"
 #include "util/half.hpp"
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -74,14 +75,13 @@ inline Floats select_nan(Floats a, Floats yes, Floats no) {
   return map([&](auto i) { return a.lane[i] != a.lane[i] ? yes.lane[i] : no.lane[i]; });
 }
 
+// Lane by lane: of one memcpy of all, g++ 12 for ARM loses the bytes in code that is inlined deeply.
 inline Floats bits_to_floats(Ints a) {
-  Floats x;
-  std::memcpy(x.lane, a.lane, sizeof x.lane);
-  return x;
+  return map([&](auto i) { return std::bit_cast<float>(a.lane[i]); });
 }
 inline Ints floats_to_bits(Floats a) {
   Ints x;
-  std::memcpy(x.lane, a.lane, sizeof x.lane);
+  for (std::uint64_t i = 0; i < kLanes; ++i) x.lane[i] = std::bit_cast<std::int32_t>(a.lane[i]);
   return x;
 }
 inline Ints set1(std::int32_t value) {
