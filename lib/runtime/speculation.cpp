@@ -33,8 +33,11 @@ Result<std::vector<std::uint32_t>> LookupDraft::propose(std::span<const std::uin
     best_length = length;
   }
   if (best == 0) return std::vector<std::uint32_t>();
-  const auto after = tokens.subspan(best, std::min<std::size_t>(n, tokens.size() - best));
-  return std::vector<std::uint32_t>(after.begin(), after.end());
+  const std::size_t n_after = tokens.size() - best;
+  std::vector<std::uint32_t> guess(std::min<std::size_t>(n, tokens.size()));
+  for (std::size_t i = 0; i < guess.size(); ++i)
+    guess[i] = i < n_after ? tokens[best + i] : guess[i - n_after];
+  return guess;
 }
 
 Result<std::unique_ptr<ModelDraft>> ModelDraft::create(const Model& model, const SessionOptions& options) {

@@ -169,10 +169,11 @@ TEST_CASE("lookup takes the longest match, the latest of equal ones", "[runtime]
   CHECK(propose({1, 2, 3}, 4).empty());
   CHECK(propose({9, 2, 5, 7, 2}, 4).empty());  // one token is no match
   CHECK(propose({1, 2, 3, 4, 1, 2}, 2) == Ids{3, 4});
-  CHECK(propose({1, 2, 3, 4, 1, 2}, 9) == Ids{3, 4, 1, 2});
+  CHECK(propose({1, 2, 3, 4, 1, 2}, 9) == Ids{3, 4, 1, 2, 3, 4});
   CHECK(propose({1, 2, 3, 8, 1, 2, 5, 8, 1, 2}, 1) == Ids{5});
   CHECK(propose({7, 1, 2, 3, 8, 9, 1, 2, 5, 7, 1, 2}, 2) == Ids{3, 8});
-  CHECK(propose({4, 4, 4, 4}, 3) == Ids{4});
+  CHECK(propose({4, 4, 4, 4}, 3) == Ids{4, 4, 4});
+  CHECK(propose({5, 1, 2, 3, 1, 2, 3}, 5) == Ids{1, 2, 3, 1, 2});
 }
 
 TEST_CASE("rewinding is refused where it cannot be, and leaves the sequence", "[runtime]") {

@@ -23,7 +23,7 @@ class ML_API DraftSource {
 };
 
 /// Guesses that what followed the same tokens earlier follows again: the longest match of the last 4 to 2
-/// tokens, the latest of several.
+/// tokens, the latest of several; after the last token the guess goes on with itself.
 class ML_API LookupDraft : public DraftSource {
  public:
   Result<std::vector<std::uint32_t>> propose(std::span<const std::uint32_t> tokens, std::uint32_t n) override;
