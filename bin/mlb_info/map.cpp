@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 namespace mlb_info {
 
@@ -33,7 +34,7 @@ struct Cell {
 
 struct Kind {
   std::string name;
-  std::vector<Cell> layers = {};  ///< n is 0 where the layer has none
+  std::map<std::size_t, Cell> layers = {};  ///< those that have it: a name may claim any number
 };
 
 // What follows the number of the layer, with * for the numbers in it: "wq", "mlp.experts.*.up_proj.weight".
@@ -64,12 +65,8 @@ std::vector<Kind> kinds_of(const ml::FileReport& report, const Details& details)
     auto kind =
         std::find_if(kinds.begin(), kinds.end(), [&](const Kind& known) { return known.name == name; });
     if (kind == kinds.end()) kind = kinds.insert(kinds.end(), Kind{.name = name});
-    if (kind->layers.size() <= array.layer) kind->layers.resize(array.layer + std::size_t{1});
     kind->layers[array.layer].add(*details.stats[i]);
   }
-  std::size_t n_layers = 0;
-  for (const Kind& kind : kinds) n_layers = std::max(n_layers, kind.layers.size());
-  for (Kind& kind : kinds) kind.layers.resize(n_layers);
   return kinds;
 }
 
@@ -84,15 +81,16 @@ template <class Value>
 Row draw(const Kind& kind, const cli::LineScale& scale, Value&& value) {
   const bool unicode = cli::unicode_terminal();
   Row row;
-  for (const Cell& layer : kind.layers) {
+  for (const auto& [number, layer] : kind.layers) {
     if (layer.n == 0) continue;
     row.least = std::min(row.least, value(layer));
     row.largest = std::max(row.largest, value(layer));
   }
   for (std::size_t cell = 0; cell < scale.n_cells(); ++cell) {
     double most = -1;
-    for (std::size_t i = scale.first(cell); i < scale.first(cell + 1); ++i) {
-      if (kind.layers[i].n > 0) most = std::max(most, value(kind.layers[i]));
+    const auto end = kind.layers.lower_bound(scale.first(cell + 1));
+    for (auto layer = kind.layers.lower_bound(scale.first(cell)); layer != end; ++layer) {
+      if (layer->second.n > 0) most = std::max(most, value(layer->second));
     }
     const double share = row.largest > row.least ? (most - row.least) / (row.largest - row.least) : 0;
     for (std::size_t i = 0; i < scale.cell_width(); ++i)
@@ -129,7 +127,9 @@ void print_map(cli::Tool& tool, const std::string& path, const ml::FileReport& r
   constexpr std::size_t kNumbers = 28;  // columns of the two numbers, with blanks
   constexpr std::size_t kLeast = 8;
   const std::size_t columns = cli::terminal_columns(STDOUT_FILENO);
-  const cli::LineScale scale(kinds.front().layers.size(),
+  std::size_t n_layers = 0;
+  for (const Kind& kind : kinds) n_layers = std::max(n_layers, kind.layers.rbegin()->first + 1);
+  const cli::LineScale scale(n_layers,
                              columns > longest + kNumbers + kLeast ? columns - longest - kNumbers : kLeast);
   print_table(tool, kinds, kRms, scale, [](const Cell& cell) { return cell.rms(); });
   print_table(tool, kinds, kOutlier, scale, [](const Cell& cell) { return cell.outlier(); });
