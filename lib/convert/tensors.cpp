@@ -1,8 +1,8 @@
 #include "convert/tensors.hpp"
 
 #include "convert/latent.hpp"
-#include "util/json.hpp"
 #include "util/name_list.hpp"
+#include "util/show_name.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>

@@ -4,6 +4,7 @@
 #include "formats/safetensors.hpp"
 #include "util/checked.hpp"
 #include "util/json.hpp"
+#include "util/show_name.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
