@@ -183,6 +183,25 @@ TEST_CASE("hidden_dim grows by zero rows and zero columns", "[quantize]") {
   }
 }
 
+TEST_CASE("a model is put together of just the tensors that its description asks for", "[quantize]") {
+  const auto refusal = [](const std::function<void(Source&)>& change) {
+    Source source(small_desc());
+    change(source);
+    const auto model = Model::assemble(source.desc, source.tensors, source.storage);
+    return model ? "" : describe(model.error());
+  };
+  CHECK(refusal([](Source&) {}).empty());
+  CHECK(refusal([](Source& s) { s.at(Role::w2, 1).layer = 2; }) ==
+        "tensor of layer 2, but the model has 2 layers (ML_E_FORMAT, tensor src.layers.1.w2)");
+  CHECK(refusal([](Source& s) { s.add(Role::w2, 1); }) ==
+        "layers.1.w2 is there twice (ML_E_FORMAT, tensor src.layers.1.w2)");
+  CHECK(refusal([](Source& s) {
+          std::erase_if(s.tensors, [](const Tensor& t) { return t.role == Role::wk; });
+        }) == "tensor is missing (ML_E_FORMAT, tensor layers.0.wk)");
+  CHECK(refusal([](Source& s) { s.at(Role::wv, 0).view.rows = 16; }) ==
+        "shape is 16 x 64, must be 32 x 64 (ML_E_SHAPE, tensor src.layers.0.wv)");
+}
+
 TEST_CASE("quants that stay grow by rows of zeros", "[quantize]") {
   ModelDesc desc = small_desc();
   desc.hidden_dim = 72;
