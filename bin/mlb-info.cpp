@@ -1,12 +1,14 @@
 // Says what a file is and whether it is sound.
 
 #include "common/csv.hpp"
+#include "common/progress.hpp"
 #include "common/standard_input.hpp"
 #include "common/tool.hpp"
 #include "mlb_info/details.hpp"
 
 #include <ml/inspect.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +19,14 @@ using mlb_info::Wanted;
 using Rows = std::vector<nlohmann::ordered_json>;
 
 void show(cli::Tool& tool, const std::string& path, const Wanted& wanted, bool strict, Rows& csv) {
-  const auto report = ml::inspect(path, {.check = wanted.check, .threads = tool.threads()});
+  std::optional<cli::Progress> progress;
+  const auto advance = [&](std::uint64_t done, std::uint64_t total) {
+    if (!progress) progress.emplace(tool, "checking", total, cli::human_size);
+    progress->set(done);
+  };
+  const auto report =
+      ml::inspect(path, {.check = wanted.check, .threads = tool.threads(), .progress = advance});
+  progress.reset();
   if (!report) {
     if (wanted.json()) mlb_info::print_json_error(tool, path, report.error());
     return tool.fail(report.error());

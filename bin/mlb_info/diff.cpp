@@ -1,5 +1,5 @@
+#include "common/progress.hpp"
 #include "common/text.hpp"
-
 #include "mlb_info/details.hpp"
 #include "mlb_info/words.hpp"
 
@@ -75,7 +75,10 @@ std::optional<Difference> compare_arrays(const ml::InfoArray& a, const ml::InfoA
   return difference;
 }
 
-std::vector<Difference> compare(const ml::FileReport& a, const ml::FileReport& b, unsigned threads) {
+std::vector<Difference> compare(const ml::FileReport& a, const ml::FileReport& b, const cli::Tool& tool) {
+  std::uint64_t total = 0;
+  for (const ml::InfoArray& array : a.arrays) total += array.n_bytes();
+  cli::Progress progress(tool, "comparing", total, cli::human_size);
   std::vector<Difference> found;
   if (a.format != b.format) found.push_back({"format", "value", a.format, b.format});
   by_name(a.fields, b.fields, [&](const ml::InfoField* in_a, const ml::InfoField* in_b) {
@@ -95,7 +98,9 @@ std::vector<Difference> compare(const ml::FileReport& a, const ml::FileReport& b
       found.push_back({only.name, "presence", in_a == nullptr ? "" : text, in_b == nullptr ? "" : text});
       return;
     }
-    if (auto difference = compare_arrays(*in_a, *in_b, threads)) found.push_back(std::move(*difference));
+    if (auto difference = compare_arrays(*in_a, *in_b, tool.threads()))
+      found.push_back(std::move(*difference));
+    progress.advance(in_a->n_bytes());
   });
   return found;
 }
@@ -137,7 +142,7 @@ ordered_json difference_json(const Difference& difference) {
 
 bool print_diff(cli::Tool& tool, const ml::FileReport& a, const ml::FileReport& b, const std::string& path_a,
                 const std::string& path_b, bool json) {
-  const std::vector<Difference> found = compare(a, b, tool.threads());
+  const std::vector<Difference> found = compare(a, b, tool);
   if (json) {
     ordered_json list = ordered_json::array();
     for (const Difference& difference : found) list.push_back(difference_json(difference));

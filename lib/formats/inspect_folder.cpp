@@ -69,20 +69,6 @@ void add_shards(const std::vector<std::string>& paths, FileReport& report) {
   if (auto added = add_tensors(entries, report); !added) report.defects.push_back(std::move(added.error()));
 }
 
-void check_weights(const Model& model, FileReport& report) {
-  for (const Tensor& tensor : model.tensors()) {
-    if (const auto at = find_non_finite(tensor.view)) {
-      report.defects.push_back(
-          {.status = Status::format,
-           .message = fmt::format(
-               "{}row {}, column {} is not finite",
-               tensor.expert == kNoExpert ? std::string() : fmt::format("expert {}, ", tensor.expert),
-               (*at)[0], (*at)[1]),
-           .tensor = tensor.name});
-    }
-  }
-}
-
 }  // namespace
 
 Result<FileReport> inspect_folder(const std::string& folder, const InspectOptions& options) {
@@ -104,7 +90,7 @@ Result<FileReport> inspect_folder(const std::string& folder, const InspectOption
   auto model = open_folder(folder, {});
   if (model) {
     report.desc = model->desc();
-    if (options.check) check_weights(*model, report);
+    if (options.check) check_weights(model->tensors(), options, report);
   } else if (files_sound && model.error().status == Status::unsupported) {
     report.note = describe(Error{model.error().status, model.error().message, {}, {}, model.error().tensor});
   } else if (!options.check) {

@@ -2,6 +2,7 @@
 #include "convert/gguf_imatrix.hpp"
 #include "convert/gguf_tensors.hpp"
 #include "formats/inspect.hpp"
+#include "formats/inspect_tensors.hpp"
 #include "util/bytes.hpp"
 #include "util/json.hpp"
 #include "util/try.hpp"
@@ -119,20 +120,14 @@ Result<ModelDesc> describe_files(const GgufFiles& files) {
   return describe_gguf(files, *arch);
 }
 
-void check_model(const GgufFiles& files, FileReport& report) {
+void check_model(const GgufFiles& files, const InspectOptions& options, FileReport& report) {
   const auto arch = find_gguf_arch(files.head());
   auto mapped = map_gguf_tensors(files, **arch, *report.desc, {.decode = true});
   if (!mapped) {
     report.defects.push_back(std::move(mapped.error()));
     return;
   }
-  for (const Tensor& tensor : mapped->tensors) {
-    if (const auto at = find_non_finite(tensor.view)) {
-      report.defects.push_back({.status = Status::format,
-                                .message = fmt::format("row {}, column {} is not finite", (*at)[0], (*at)[1]),
-                                .tensor = tensor.name});
-    }
-  }
+  check_weights(mapped->tensors, options, report);
 }
 
 // llama.cpp's importance matrix.
@@ -177,7 +172,7 @@ Result<FileReport> inspect_gguf(std::shared_ptr<const InputBytes> input, const s
     report.desc = std::move(*desc);
     if (const auto arch = find_gguf_arch(files->head()))
       report.title += fmt::format(", {} architecture", (*arch)->name);
-    if (options.check) check_model(*files, report);
+    if (options.check) check_model(*files, options, report);
   } else if (vocabulary || desc.error().status == Status::unsupported) {
     report.note = vocabulary ? "holds no tensors"
                              : describe(Error{.status = desc.error().status,

@@ -63,7 +63,7 @@ Result<FileReport> inspect_mlb(std::shared_ptr<const InputBytes> input, const st
   const std::span<const std::byte> bytes = input->data();
   FileReport report{.format = "mlb", .title = ".mlb model"};
   add_file(report, path, input);
-  if (options.check) report.defects = check_mlb(bytes, options.threads);
+  if (options.check) report.defects = check_mlb(bytes, options.threads, options.progress);
 
   auto file = read_mlb(bytes);
   if (!file) {

@@ -104,7 +104,7 @@ Result<FileReport> inspect_mog(std::shared_ptr<const InputBytes> input, const st
   add_file(report, path, input);
   MogDirectory directory = read_mog_directory(bytes);
   if (!options.check && !directory.defects.empty()) return std::move(directory.defects.front());
-  if (options.check) report.defects = check_mog(bytes, options.threads);
+  if (options.check) report.defects = check_mog(bytes, options.threads, options.progress);
   if (!directory.has_config) return report;
   add_fields(bytes, directory.file.preamble, report);
   if (!directory.defects.empty()) return report;

@@ -20,7 +20,8 @@ std::optional<Error> find_mog_quant_defect(std::span<const std::byte> bytes, con
   return std::move(defects.front());
 }
 
-std::vector<Error> check_mog(std::span<const std::byte> bytes, unsigned threads) {
+std::vector<Error> check_mog(std::span<const std::byte> bytes, unsigned threads,
+                             const ReadProgress& progress) {
   MogDirectory directory = read_mog_directory(bytes);
   const MogFile& file = directory.file;
   std::vector<Stretch> stretches;
@@ -52,7 +53,7 @@ std::vector<Error> check_mog(std::span<const std::byte> bytes, unsigned threads)
   }
   std::stable_sort(stretches.begin(), stretches.end(),
                    [](const Stretch& a, const Stretch& b) { return a.offset < b.offset; });
-  std::vector<Error> defects = find_value_defects(bytes, stretches, threads);
+  std::vector<Error> defects = find_value_defects(bytes, stretches, threads, progress);
   for (Error& defect : directory.defects) defects.push_back(std::move(defect));
   return defects;
 }

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 namespace ml {
 
@@ -136,7 +137,7 @@ Error defect_at(std::span<const std::byte> bytes, const Stretch& stretch, const 
 
 // Pieces of stretches, small enough to share between threads; results are joined in file order.
 std::vector<Tally> tally_all(std::span<const std::byte> bytes, std::span<const Stretch> stretches,
-                             unsigned threads) {
+                             unsigned threads, const ReadProgress& progress) {
   constexpr std::uint64_t kPiece = std::uint64_t(1) << 20;  // a multiple of kStride and of every unit
   struct Piece {
     std::size_t stretch;
@@ -144,7 +145,9 @@ std::vector<Tally> tally_all(std::span<const std::byte> bytes, std::span<const S
     std::uint64_t n_bytes;
   };
   std::vector<Piece> pieces;
+  std::uint64_t total = 0;
   for (std::size_t i = 0; i < stretches.size(); ++i) {
+    total += stretches[i].n_bytes;
     for (std::uint64_t begin = 0; begin < stretches[i].n_bytes; begin += kPiece) {
       pieces.push_back({i, begin, std::min(kPiece, stretches[i].n_bytes - begin)});
     }
@@ -152,21 +155,26 @@ std::vector<Tally> tally_all(std::span<const std::byte> bytes, std::span<const S
   std::vector<Tally> found(pieces.size());
   const unsigned useful =
       static_cast<unsigned>(std::min<std::uint64_t>(threads, bytes.size() / (4 * kPiece) + 1));
+  std::mutex mutex;
+  std::uint64_t done = 0;
   ThreadPool pool(useful);
   pool.run(pieces.size(), 1, [&](std::uint64_t begin, std::uint64_t end) {
     for (std::uint64_t i = begin; i < end; ++i) {
       const Stretch& stretch = stretches[pieces[i].stretch];
       found[i] =
           tally_stretch(bytes.subspan(stretch.offset + pieces[i].begin, pieces[i].n_bytes), stretch.rule);
+      if (!progress) continue;
+      const std::lock_guard lock(mutex);
+      progress(done += pieces[i].n_bytes, total);
     }
   });
   std::vector<Tally> result(stretches.size());
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     if (found[i].count == 0) continue;
-    Tally& total = result[pieces[i].stretch];
-    total.first =
-        std::min(total.first, pieces[i].begin / unit_of(stretches[pieces[i].stretch].rule) + found[i].first);
-    total.count += found[i].count;
+    Tally& all = result[pieces[i].stretch];
+    all.first =
+        std::min(all.first, pieces[i].begin / unit_of(stretches[pieces[i].stretch].rule) + found[i].first);
+    all.count += found[i].count;
   }
   return result;
 }
@@ -174,8 +182,9 @@ std::vector<Tally> tally_all(std::span<const std::byte> bytes, std::span<const S
 }  // namespace
 
 std::vector<Error> find_value_defects(std::span<const std::byte> bytes, std::span<const Stretch> stretches,
-                                      unsigned threads) {
-  const std::vector<Tally> found = tally_all(bytes, stretches, threads != 0 ? threads : available_threads());
+                                      unsigned threads, const ReadProgress& progress) {
+  const std::vector<Tally> found =
+      tally_all(bytes, stretches, threads != 0 ? threads : available_threads(), progress);
   std::vector<Error> defects;
   for (std::size_t i = 0; i < stretches.size(); ++i) {
     if (found[i].count != 0) defects.push_back(defect_at(bytes, stretches[i], found[i]));

@@ -4,6 +4,7 @@
 // not zero.
 
 #include <ml/encoding.hpp>
+#include <ml/mlb.hpp>
 #include <ml/status.hpp>
 
 #include <string>
@@ -41,6 +42,6 @@ void add_padding_stretch(std::uint64_t begin, std::uint64_t end, const std::stri
 /// @param threads  0: all cores; the result does not depend on it
 /// @return         the first defect of each stretch that has one
 std::vector<Error> find_value_defects(std::span<const std::byte> bytes, std::span<const Stretch> stretches,
-                                      unsigned threads);
+                                      unsigned threads, const ReadProgress& progress = {});
 
 }  // namespace ml

@@ -6,8 +6,8 @@
 // m, the weights e^(score - m), and sum and output rescaled by e^(old m - m). Keys outside [first, last]
 // weigh e^-infinity = 0, and their values are not touched.
 //
-// A few queries read the cache row by row. More of them share each block, decoded once: keys as [padded
-// dimension][64], so that lanes are keys, values as [64][padded dimension].
+// A few queries read the cache row by row, up to four at a time. More of them share each block, decoded once:
+// keys as [padded dimension][64], so that lanes are keys, values as [64][padded dimension].
 
 #include "kernels/exp_lanes.hpp"
 #include "kernels/table.hpp"
@@ -17,17 +17,18 @@
 namespace ml::kernels {
 namespace {
 
-// Rows of a cache: load(row, d, n) gives elements d .. d + n - 1 of a row, n <= 16, and zeros.
+// Rows of a cache: load(row, dim, d, n) gives elements d .. d + n - 1 of a row of dim, n <= 16, and zeros.
 struct CacheF32 {
   static std::uint64_t row_bytes(std::uint64_t head_dim) { return 4 * head_dim; }
   static Floats load(const unsigned char* row, std::uint64_t, std::uint64_t d, std::uint64_t n) {
-    return load_n(reinterpret_cast<const float*>(row) + d, n);
+    const float* from = reinterpret_cast<const float*>(row) + d;
+    return n == kLanes ? kernels::load(from) : load_n(from, n);
   }
 };
 struct CacheF16 {
   static std::uint64_t row_bytes(std::uint64_t head_dim) { return 2 * head_dim; }
   static Floats load(const unsigned char* row, std::uint64_t, std::uint64_t d, std::uint64_t n) {
-    return load_f16_n(row + 2 * d, n);
+    return n == kLanes ? load_f16(row + 2 * d) : load_f16_n(row + 2 * d, n);
   }
 };
 struct CacheQ8 {
@@ -39,6 +40,7 @@ struct CacheQ8 {
 };
 
 inline constexpr int kQueryTile = 4;
+inline constexpr std::uint64_t kWorthDecoding = 8;  // queries
 
 // What a query has met so far; its output is summed in place.
 struct SoftmaxState {
@@ -134,34 +136,108 @@ inline void end_query(const AttentionArgs& args, const AttentionQuery& query, co
   }
 }
 
-// One query, row by row.
-template <class Cache>
-void attend_rows(const AttentionArgs& args, const AttentionQuery& query) {
-  const std::uint64_t head_dim = args.head_dim;
-  const std::uint64_t row_bytes = Cache::row_bytes(head_dim);
-  SoftmaxState state;
-  begin_query(args, query, state);
-  for (std::uint64_t block = query.first / kKeyBlock * kKeyBlock; block <= query.last; block += kKeyBlock) {
-    const Visible seen = visible(query, block);
-    const std::uint64_t ring_offset = block % args.capacity * row_bytes;
-    const unsigned char* keys = static_cast<const unsigned char*>(args.keys) + ring_offset;
-    const unsigned char* values = static_cast<const unsigned char*>(args.values) + ring_offset;
-    float scores[1][kKeyBlock] = {};
-    for (std::uint64_t j = seen.begin; j < seen.end; ++j) {
-      const unsigned char* key = keys + j * row_bytes;
-      Floats dot = set1(0.0f);
-      for (std::uint64_t d = 0; d < head_dim; d += kLanes) {
-        dot = fma(load(query.query + d), Cache::load(key, head_dim, d, lanes_left(head_dim, d)), dot);
-      }
-      scores[0][j] = fold_add(dot) * args.scale;
+// What kT queries see of a block.
+template <int kT>
+struct SeenByTile {
+  Visible each[kT];
+  Visible any, all;  // keys that at least one sees, and that every one sees
+
+  SeenByTile(const AttentionQuery* queries, std::uint64_t block) : any{kKeyBlock, 0}, all{0, kKeyBlock} {
+    for (int t = 0; t < kT; ++t) {
+      each[t] = visible(queries[t], block);
+      all.begin = each[t].begin > all.begin ? each[t].begin : all.begin;
+      all.end = each[t].end < all.end ? each[t].end : all.end;
+      if (!sees(t)) continue;
+      any.begin = each[t].begin < any.begin ? each[t].begin : any.begin;
+      any.end = each[t].end > any.end ? each[t].end : any.end;
     }
-    const float rescale = soften(args, seen, scores[0], state);
-    add_all_values<4, 1>(&query, scores, &rescale, seen, args.value_dim,
-                         [&](std::uint64_t j, std::uint64_t d, std::uint64_t n) {
-                           return Cache::load(values + j * row_bytes, head_dim, d, n);
-                         });
+    if (all.begin >= all.end) all = {kKeyBlock, kKeyBlock};
   }
-  end_query(args, query, state);
+  bool sees(int t) const { return each[t].begin < each[t].end; }
+};
+
+// Softens a tile's scores of a block and adds its values to the outputs; those that not all queries see are
+// added for each query alone.
+template <int kD, int kT, class LoadValue>
+inline void finish_tile(const AttentionArgs& args, const AttentionQuery* queries, SoftmaxState* states,
+                        const SeenByTile<kT>& seen, float (*scores)[kKeyBlock], LoadValue load_value) {
+  float rescale[kT];
+  bool rescaled = false;
+  const auto before = [&](int t) {
+    return Visible{seen.each[t].begin, seen.each[t].end < seen.all.begin ? seen.each[t].end : seen.all.begin};
+  };
+  for (int t = 0; t < kT; ++t) {
+    if (seen.sees(t)) rescale[t] = soften(args, seen.each[t], scores[t], states[t]);
+    rescaled = rescaled || before(t).begin < before(t).end;
+  }
+  const auto add_alone = [&](int t, const float* factor, Visible part) {
+    add_all_values<kD, 1>(queries + t, scores + t, factor, part, args.value_dim, load_value);
+  };
+  if (rescaled) {
+    for (int t = 0; t < kT; ++t) {
+      if (seen.sees(t)) add_alone(t, rescale + t, before(t));
+    }
+  }
+  if (seen.all.begin == kKeyBlock) return;
+  add_all_values<kD, kT>(queries, scores, rescaled ? nullptr : rescale, seen.all, args.value_dim, load_value);
+  for (int t = 0; t < kT; ++t) {
+    if (seen.all.end < seen.each[t].end) add_alone(t, nullptr, {seen.all.end, seen.each[t].end});
+  }
+}
+
+// Scores of kT queries and those keys of a block that any of them sees, rows of the cache; the others get 0.
+template <class Cache, int kT>
+inline void score_rows(const AttentionArgs& args, const AttentionQuery* queries, const unsigned char* keys,
+                       Visible seen, float (*scores)[kKeyBlock]) {
+  const std::uint64_t head_dim = args.head_dim;
+  for (std::uint64_t j = 0; j < kKeyBlock; j += kLanes) {
+    Floats dots[kT][kLanes];
+    for (std::uint64_t i = 0; i < kLanes; ++i) {
+      Floats dot[kT];
+      for (int t = 0; t < kT; ++t) dot[t] = set1(0.0f);
+      if (j + i >= seen.begin && j + i < seen.end) {
+        const unsigned char* key = keys + (j + i) * Cache::row_bytes(head_dim);
+        const auto add_part = [&](std::uint64_t d, std::uint64_t n) {
+          const Floats part = Cache::load(key, head_dim, d, n);
+          for (int t = 0; t < kT; ++t) dot[t] = fma(load(queries[t].query + d), part, dot[t]);
+        };
+        std::uint64_t d = 0;
+        for (; d + 4 * kLanes <= head_dim; d += 4 * kLanes) {
+          for (int k = 0; k < 4; ++k) add_part(d + k * kLanes, kLanes);
+        }
+        for (; d < head_dim; d += kLanes) add_part(d, lanes_left(head_dim, d));
+      }
+      for (int t = 0; t < kT; ++t) dots[t][i] = dot[t];
+    }
+    for (int t = 0; t < kT; ++t) store(scores[t] + j, mul(fold_rows(dots[t]), set1(args.scale)));
+  }
+}
+
+// A few queries, row by row.
+template <class Cache, int kT>
+void attend_rows(const AttentionArgs& args, const AttentionQuery* queries) {
+  const std::uint64_t row_bytes = Cache::row_bytes(args.head_dim);
+  SoftmaxState states[kT];
+  std::uint64_t first = queries[0].first;
+  std::uint64_t last = 0;
+  for (int t = 0; t < kT; ++t) {
+    begin_query(args, queries[t], states[t]);
+    first = queries[t].first < first ? queries[t].first : first;
+    last = queries[t].last > last ? queries[t].last : last;
+  }
+  for (std::uint64_t block = first / kKeyBlock * kKeyBlock; block <= last; block += kKeyBlock) {
+    const SeenByTile<kT> seen(queries, block);
+    const std::uint64_t ring_offset = block % args.capacity * row_bytes;
+    const unsigned char* values = static_cast<const unsigned char*>(args.values) + ring_offset;
+    float scores[kT][kKeyBlock];
+    score_rows<Cache, kT>(args, queries, static_cast<const unsigned char*>(args.keys) + ring_offset, seen.any,
+                          scores);
+    finish_tile<4, kT>(args, queries, states, seen, scores,
+                       [&](std::uint64_t j, std::uint64_t d, std::uint64_t n) {
+                         return Cache::load(values + j * row_bytes, args.head_dim, d, n);
+                       });
+  }
+  for (int t = 0; t < kT; ++t) end_query(args, queries[t], states[t]);
 }
 
 // Rows of a block as floats; to[row * stride + d].
@@ -213,52 +289,29 @@ inline void score_tile(const AttentionArgs& args, const AttentionQuery* queries,
   }
 }
 
-// A tile against one decoded block. Keys that not all queries see are added for each query alone.
+// A tile against one decoded block.
 inline void attend_tile(const AttentionArgs& args, const AttentionQuery* queries, SoftmaxState* states,
                         std::uint64_t block, const float* keys, const float* values) {
   const std::uint64_t padded = padded_floats(args.head_dim);
   float scores[kQueryTile][kKeyBlock];
   score_tile(args, queries, keys, scores);
-  const auto value_at = [&](std::uint64_t j, std::uint64_t d, std::uint64_t) {
-    return load(values + j * padded + d);
-  };
-  Visible seen[kQueryTile];
-  Visible common{0, kKeyBlock};
-  float rescale[kQueryTile];
-  bool all = true;
-  for (int t = 0; t < kQueryTile; ++t) {
-    seen[t] = visible(queries[t], block);
-    all = all && seen[t].begin < seen[t].end;
-    common.begin = seen[t].begin > common.begin ? seen[t].begin : common.begin;
-    common.end = seen[t].end < common.end ? seen[t].end : common.end;
-    if (seen[t].begin < seen[t].end) rescale[t] = soften(args, seen[t], scores[t], states[t]);
-  }
-  if (!all || common.begin >= common.end) common = {kKeyBlock, kKeyBlock};
-  const auto add_alone = [&](int t, const float* factor, Visible part) {
-    add_all_values<kDimGroups, 1>(queries + t, scores + t, factor, part, args.value_dim, value_at);
-  };
-  const auto before = [&](int t) {
-    return Visible{seen[t].begin, seen[t].end < common.begin ? seen[t].end : common.begin};
-  };
-  bool rescaled = false;
-  for (int t = 0; t < kQueryTile; ++t) rescaled = rescaled || before(t).begin < before(t).end;
-  if (rescaled) {
-    for (int t = 0; t < kQueryTile; ++t) {
-      if (seen[t].begin < seen[t].end) add_alone(t, rescale + t, before(t));
-    }
-  }
-  if (common.begin == kKeyBlock) return;
-  add_all_values<kDimGroups, kQueryTile>(queries, scores, rescaled ? nullptr : rescale, common,
-                                         args.value_dim, value_at);
-  for (int t = 0; t < kQueryTile; ++t) {
-    if (common.end < seen[t].end) add_alone(t, nullptr, {common.end, seen[t].end});
-  }
+  finish_tile<kDimGroups, kQueryTile>(
+      args, queries, states, SeenByTile<kQueryTile>(queries, block), scores,
+      [&](std::uint64_t j, std::uint64_t d, std::uint64_t) { return load(values + j * padded + d); });
 }
 
 template <class Cache>
 void attend(const AttentionArgs& args) {
-  const std::uint64_t n_tiled = args.n_queries / kQueryTile * kQueryTile;
-  for (std::uint64_t i = n_tiled; i < args.n_queries; ++i) attend_rows<Cache>(args, args.queries[i]);
+  const std::uint64_t n_tiled =
+      args.n_queries < kWorthDecoding ? 0 : args.n_queries / kQueryTile * kQueryTile;
+  for (std::uint64_t i = n_tiled; i < args.n_queries; i += kQueryTile) {
+    switch (args.n_queries - i) {
+      case 1: attend_rows<Cache, 1>(args, args.queries + i); break;
+      case 2: attend_rows<Cache, 2>(args, args.queries + i); break;
+      case 3: attend_rows<Cache, 3>(args, args.queries + i); break;
+      default: attend_rows<Cache, kQueryTile>(args, args.queries + i);
+    }
+  }
   if (n_tiled == 0) return;
 
   const std::uint64_t padded = padded_floats(args.head_dim);

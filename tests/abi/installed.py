@@ -97,6 +97,18 @@ def main():
             run("cmake", "--build", build, env=environment)
             says_what_ml_run_says(build / "generate")
 
+        def cmake_versions():
+            script = pathlib.Path(destdir) / "accepts.cmake"
+            script.write_text(f'include("{libdir}/cmake/libml/libmlConfigVersion.cmake")\n'
+                              'message(STATUS "${PACKAGE_VERSION} ${PACKAGE_VERSION_COMPATIBLE}")\n')
+            major, minor, patch = options.version.split(".")
+            for wanted, accepted in ((options.version, "TRUE"), (major, "TRUE"), (f"{major}.{minor}.{int(patch) + 1}", "FALSE"),
+                                     (f"{int(major) + 1}.0", "FALSE")):
+                out = run("cmake", f"-DPACKAGE_FIND_VERSION={wanted}", f"-DPACKAGE_FIND_VERSION_MAJOR={wanted.split('.')[0]}",
+                          "-P", script)
+                if out.strip() != f"-- {options.version} {accepted}":
+                    raise RuntimeError(f"asked for {wanted}, it says {out!r}")
+
         def python():
             says_what_ml_run_says(sys.executable, examples / "generate.py")
             broken = subprocess.run([sys.executable, examples / "generate.py", "/nowhere"], env=environment,
@@ -116,8 +128,10 @@ def main():
             step("examples/generate.cpp builds through pkg-config and runs", lambda: example("generate.cpp", CXX))
             step("examples/generate.c builds through pkg-config and runs", lambda: example("generate.c", C))
         if shutil.which("cmake") is None:
-            tap.report("examples/generate.cpp builds through CMake and runs", skip="cmake is not installed")
+            for name in ("CMake is told which versions fit", "examples/generate.cpp builds through CMake and runs"):
+                tap.report(name, skip="cmake is not installed")
         else:
+            step("CMake is told which versions fit", cmake_versions)
             step("examples/generate.cpp builds through CMake and runs", cmake)
         step("examples/generate.py runs", python)
         for tool in options.tools.split():

@@ -145,6 +145,27 @@ TEST_CASE("a check collects what opening would stop at", "[formats]") {
   CHECK(files->defects.size() == 2);
 }
 
+TEST_CASE("a check tells how far it is", "[formats]") {
+  const TempFolder folder;
+  folder.write("model.mlb", MlbBuilder::everything().build());
+  TinyCheckpoint().write(folder);
+  for (const std::string& path : {folder.file("model.mlb"), folder.path()}) {
+    INFO(path);
+    std::vector<std::uint64_t> steps;
+    std::uint64_t all = 0;
+    const auto progress = [&](std::uint64_t done, std::uint64_t total) {
+      steps.push_back(done);
+      all = total;
+    };
+    CHECK(inspect(path, {.progress = progress}));
+    CHECK(steps.empty());
+    CHECK(inspect(path, {.check = true, .progress = progress}));
+    REQUIRE(steps.size() > 1);
+    CHECK(std::is_sorted(steps.begin(), steps.end()));
+    CHECK(steps.back() == all);
+  }
+}
+
 TEST_CASE("a logit file without rows is sound, whatever vocabulary it claims", "[formats]") {
   const TempFolder folder;
   constexpr std::uint64_t kVocab = 0xffffffff;

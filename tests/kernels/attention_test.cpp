@@ -89,6 +89,8 @@ TEST_CASE("attention is a softmax, and has the same bits on every target and for
       {{0, 60}, {0, 61}, {0, 62}, {0, 63}, {0, 64}, {0, 65}, {0, 66}, {0, 67}, {0, 68}},         // causal
       {{60, 150}, {61, 151}, {62, 152}, {63, 153}, {64, 154}, {65, 155}, {66, 156}, {67, 157}},  // windowed
       {{0, 10}, {70, 75}, {30, 127}, {128, 255}},
+      {{70, 75}, {128, 255}},
+      {{61, 151}, {62, 152}, {63, 153}, {64, 154}, {65, 155}, {128, 255}, {3, 4}},
   };
   for (const std::uint64_t head_dim : {2u, 8u, 16u, 48u, 64u, 80u, 128u}) {
     const Fixture fixture(random, head_dim, 9);

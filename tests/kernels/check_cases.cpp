@@ -236,7 +236,7 @@ std::vector<std::unique_ptr<CheckCase>> check_cases() {
   }
   for (const int type : {kernels::kKvF32, kernels::kKvF16, kernels::kKvQ8, kernels::kKvBf16}) {
     for (const std::uint64_t head_dim : {64u, 80u, 128u}) {
-      for (const std::uint64_t n : {1u, 4u, 63u}) {
+      for (const std::uint64_t n : {1u, 2u, 3u, 4u, 7u, 63u}) {
         cases.push_back(std::make_unique<Attend>(type, head_dim, n));
       }
     }

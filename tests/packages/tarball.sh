@@ -25,7 +25,8 @@ run mlb-quant --quiet "$work/story" --type q8_0 -o model.mlb
 cp "$work/story/tokenizer.json" .
 run ml-run model.mlb --threads 2 -n 40 "Once upon a time" > text
 grep -q "little girl named Lily" text
-run ml-run "$work/story" -n 40 "Once upon a time" | grep -q "little girl named Lily"
+run ml-run "$work/story" -n 40 "Once upon a time" > text
+grep -q "little girl named Lily" text
 env -i bash -c 'source "$1/share/bash-completion/completions/ml-run"; COMP_WORDS=(ml-run --di) COMP_CWORD=1; _ml_run; [[ ${COMPREPLY[*]} == --digest ]]' _ "${tree[0]}"
 for page in mlb.5 ml.7; do [[ -s ${tree[0]}/share/man/man${page##*.}/$page ]]; done
 for file in LICENSE README.md NEWS.md share/mlutils/recipes/llama.json share/bash-completion/completions/ml-run; do [[ -s ${tree[0]}/$file ]]; done

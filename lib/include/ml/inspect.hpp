@@ -1,6 +1,7 @@
 #pragma once
 
 #include <ml/export.hpp>
+#include <ml/mlb.hpp>
 #include <ml/model.hpp>
 #include <ml/status.hpp>
 
@@ -88,6 +89,7 @@ struct FileReport {
 struct InspectOptions {
   bool check = false;    ///< read everything and collect every defect; without it the first one is the error
   unsigned threads = 0;  ///< 0: all cores; never changes the result
+  ReadProgress progress = {};  ///< of a check, where weights are read
 };
 
 /// Looks into a file of any known format; the format is found by its content.

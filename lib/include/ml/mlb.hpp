@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -147,6 +148,10 @@ ML_API Result<MlbHeader> read_mlb_header(std::span<const std::byte> bytes);
 /// @cost          independent of the sizes that the header claims: at most a small multiple of bytes.size()
 ML_API Result<MlbFile> read_mlb(std::span<const std::byte> bytes);
 
+/// Called now and then by what reads whole files, never from two threads at once, with bytes read and bytes
+/// to read in all.
+using ReadProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+
 /// Reads all of a .mlb and reports every defect, at most one of a kind for each array. Beyond what opening
 /// refuses: padding that is not zero, and NaN or infinity among scales and float32 tensors.
 ///
@@ -154,6 +159,7 @@ ML_API Result<MlbFile> read_mlb(std::span<const std::byte> bytes);
 /// @param threads  0: all cores; the result does not depend on it
 /// @return         the defects in file order, none for a sound file
 /// @cost           one pass over the file
-ML_API std::vector<Error> check_mlb(std::span<const std::byte> bytes, unsigned threads = 0);
+ML_API std::vector<Error> check_mlb(std::span<const std::byte> bytes, unsigned threads = 0,
+                                    const ReadProgress& progress = {});
 
 }  // namespace ml

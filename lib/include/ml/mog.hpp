@@ -167,6 +167,7 @@ ML_API bool mog_holds_tokenizer(const std::string& path);
 ///
 /// @param threads  0: all cores; the result does not depend on it
 /// @return         the defects, none for a sound file
-ML_API std::vector<Error> check_mog(std::span<const std::byte> bytes, unsigned threads = 0);
+ML_API std::vector<Error> check_mog(std::span<const std::byte> bytes, unsigned threads = 0,
+                                    const ReadProgress& progress = {});
 
 }  // namespace ml

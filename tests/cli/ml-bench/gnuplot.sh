@@ -25,5 +25,6 @@ encodings() {
 }
 encodings --text text
 grep -q 'KL divergence' encodings.svg
+grep -q 'bytes of the model' encodings.svg
 encodings
 grep -q 'tokens decoded' encodings.svg
