@@ -346,10 +346,12 @@ TEST_CASE("check reports what opening lets pass: padding, scales and floats that
     const float nan = std::numeric_limits<float>::quiet_NaN();
     store_le(file.data() + norm.offset + 4 * 5, nan);
     const float infinity = -std::numeric_limits<float>::infinity();
+    const std::uint64_t width = half ? 2 : 4;
+    char* const scale = file.data() + w2.scale_offset + width * 3;
     if (half) {
-      store_le(file.data() + w2.scale_offset + 2 * 3, std::uint16_t(0xfc00));
+      store_le(scale, std::uint16_t(0xfc00));
     } else {
-      store_le(file.data() + w2.scale_offset + 4 * 3, infinity);
+      store_le(scale, infinity);
     }
     file[w2.offset + 10] = static_cast<char>(-128);
 

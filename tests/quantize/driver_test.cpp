@@ -212,7 +212,7 @@ TEST_CASE("quants that stay grow by rows of zeros", "[quantize]") {
     const std::size_t block_bytes = encoding_info(encoding).block_bytes;
     auto quants = std::make_shared<std::vector<std::byte>>(72 * 2 * block_bytes, std::byte{0x19});
     auto scales = std::make_shared<std::vector<std::byte>>(4 * 72 * 2);
-    store_le(scales->data(), std::span(std::vector<float>(72 * 2, 0.5f)));
+    for (std::size_t i = 0; i < 72 * 2; ++i) store_le(scales->data() + 4 * i, 0.5f);
     w1.view = {.encoding = encoding,
                .scale_type = ScaleType::f32,
                .rows = 72,

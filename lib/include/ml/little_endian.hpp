@@ -13,8 +13,8 @@ namespace ml {
 class LittleEndian {
  public:
   /// @param numbers  stay where they are while the bytes are used
-  template <class T>
-  explicit LittleEndian(std::span<T> numbers) : bytes_(std::as_bytes(numbers)) {
+  template <class T, std::size_t kExtent>
+  explicit LittleEndian(std::span<T, kExtent> numbers) : bytes_(std::as_bytes(numbers)) {
     if constexpr (std::endian::native != std::endian::little) {
       turned_.assign(bytes_.begin(), bytes_.end());
       for (auto at = turned_.begin(); at != turned_.end(); at += sizeof(T)) std::reverse(at, at + sizeof(T));
