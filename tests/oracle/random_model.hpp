@@ -96,7 +96,8 @@ class RandomMlb {
     } else {
       for (std::uint64_t i = 0; i < array.n_bytes; ++i) {
         data[i] = static_cast<char>(random_());
-        if (array.encoding == ml::Encoding::q8_0 && data[i] == -128) data[i] = -127;
+        if (array.encoding == ml::Encoding::q8_0 && static_cast<std::int8_t>(data[i]) == -128)
+          data[i] = static_cast<char>(-127);
       }
     }
     // Scales of all sizes, and now and then a block of zeros.
