@@ -2,6 +2,7 @@
 
 #include "convert/family.hpp"
 #include "formats/safetensors.hpp"
+#include "util/bytes.hpp"
 
 #include <unistd.h>
 #include <nlohmann/json.hpp>
@@ -101,7 +102,7 @@ struct TinyCheckpoint {
       const std::uint64_t size = ml::find_safetensors_dtype(entry.dtype)->bits / 8;
       data.emplace_back(n * size);
       for (std::uint64_t i = 0; i < n && size == 4; ++i)
-        std::memcpy(data.back().data() + 4 * i, &entry.value, 4);
+        ml::store_le(data.back().data() + 4 * i, entry.value);
       sources.push_back({name, entry.dtype, entry.shape, data.back()});
     }
     const auto bytes = ml::write_safetensors(sources);

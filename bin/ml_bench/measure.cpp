@@ -4,6 +4,7 @@
 #include "common/progress.hpp"
 
 #include <ml/hash.hpp>
+#include <ml/little_endian.hpp>
 #include <ml/model.hpp>
 
 #include <algorithm>
@@ -237,9 +238,10 @@ class Bench {
   static void take_digest(Subject& subject, Row& row) {
     fill(subject, row);
     ml::Hasher hasher;
-    (void)subject.session.eval(
-        std::span(subject.tokens).subspan(row.depth, row.n),
-        [&](std::uint32_t, std::span<const float> logits) { hasher.update(std::as_bytes(logits)); });
+    (void)subject.session.eval(std::span(subject.tokens).subspan(row.depth, row.n),
+                               [&](std::uint32_t, std::span<const float> logits) {
+                                 hasher.update(ml::LittleEndian(logits).bytes());
+                               });
     row.digest = hasher.hex();
   }
 

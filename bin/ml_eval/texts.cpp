@@ -2,6 +2,7 @@
 
 #include <ml/hash.hpp>
 #include <ml/input.hpp>
+#include <ml/little_endian.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -104,7 +105,9 @@ std::uint64_t Plan::n_inputs() const {
 
 std::uint64_t Plan::hash() const {
   ml::Hasher hasher;
-  const auto add = [&](std::uint64_t number) { hasher.update(std::as_bytes(std::span(&number, 1))); };
+  const auto add = [&](std::uint64_t number) {
+    hasher.update(ml::LittleEndian(std::span(&number, 1)).bytes());
+  };
   for (const std::uint64_t number :
        {std::uint64_t(ctx), std::uint64_t(stride), windows, shard_index, n_shards,
         std::uint64_t(bos ? *bos : ml::kNoTop), std::uint64_t(texts.size())}) {
@@ -112,7 +115,7 @@ std::uint64_t Plan::hash() const {
   }
   for (const Text& text : texts) {
     add(text.tokens.size());
-    hasher.update(std::as_bytes(std::span(text.tokens)));
+    hasher.update(ml::LittleEndian(std::span(text.tokens)).bytes());
   }
   return std::strtoull(hasher.hex().substr(0, 16).c_str(), nullptr, 16);
 }

@@ -9,6 +9,7 @@
 #include "ml_run/jsonl.hpp"
 
 #include <ml/inspect.hpp>
+#include <ml/little_endian.hpp>
 #include <ml/output.hpp>
 #include <ml/sampling.hpp>
 
@@ -88,8 +89,9 @@ bool TextRun::eval_prompt_with_logits() {
   Progress progress(tool_, "reading the prompt", tokens_.size());
   const auto done = session_->eval(tokens_, [&](std::uint32_t, std::span<const float> row) {
     progress.advance(1);
-    hasher.update(std::as_bytes(row));
-    if (file && written) written = file->write(std::as_bytes(row));
+    const ml::LittleEndian bytes(row);
+    hasher.update(bytes.bytes());
+    if (file && written) written = file->write(bytes.bytes());
     logits_.assign(row.begin(), row.end());
   });
   if (!done) return report(done.error(), options_.model);
@@ -133,7 +135,7 @@ std::string TextRun::generate() {
     ++n_steps;
     if (options_.digest) {
       ml::Hasher hasher;
-      hasher.update(std::as_bytes(std::span(logits_)));
+      hasher.update(ml::LittleEndian(std::span(logits_)).bytes());
       print_digest(fmt::format("step {}", n_steps), hasher);
     }
   }

@@ -56,12 +56,12 @@ Places places(std::int64_t n, std::optional<std::int64_t> start, std::optional<s
   return {first, step, static_cast<std::int64_t>((static_cast<std::uint64_t>(gap) - 1) / stride) + 1};
 }
 
-Result<std::optional<std::int64_t>> bound_of(const Value& value) {
-  if (std::holds_alternative<None>(value)) return std::optional<std::int64_t>();
-  if (!is_number(value) || std::holds_alternative<double>(value)) {
-    return wrong(fmt::format("a slice's bound is of type {}", type_name(value)));
-  }
-  return std::optional(as_integer(value));
+// @return whether the value can bound a slice
+bool take_bound(const Value& value, std::optional<std::int64_t>& bound) {
+  if (std::holds_alternative<None>(value)) return true;
+  if (!is_number(value) || std::holds_alternative<double>(value)) return false;
+  bound = as_integer(value);
+  return true;
 }
 
 }  // namespace
@@ -125,11 +125,17 @@ Result<Value> Interpreter::item(const Value& object, const Value& index) {
 
 Result<Value> Interpreter::slice(const Value& object, const Value& start, const Value& stop,
                                  const Value& step) {
-  ML_TRY(const auto first, bound_of(start));
-  ML_TRY(const auto last, bound_of(stop));
-  ML_TRY(const auto stride, bound_of(step));
+  if (const auto* undefined = std::get_if<Undefined>(&object)) {
+    return wrong(fmt::format("{} is undefined", *undefined->name));
+  }
+  const auto* list = std::get_if<ListRef>(&object);
+  const bool sequence =
+      list != nullptr ? (*list)->kind <= ListKind::range : std::holds_alternative<Text>(object);
+  std::optional<std::int64_t> first, last, stride;
+  if (!sequence || !take_bound(start, first) || !take_bound(stop, last) || !take_bound(step, stride))
+    return missing(fmt::format("a slice of a {}", type_name(object)));
   if (stride.value_or(1) == 0) return wrong("a slice's step is zero");
-  if (const auto* list = std::get_if<ListRef>(&object); list != nullptr && (*list)->kind <= ListKind::range) {
+  if (list != nullptr) {
     const auto [at, by, count] =
         places(static_cast<std::int64_t>((*list)->items.size()), first, last, stride.value_or(1));
     std::vector<Value> items;
@@ -137,18 +143,15 @@ Result<Value> Interpreter::slice(const Value& object, const Value& start, const 
       items.push_back((*list)->items[static_cast<std::size_t>(at + i * by)]);
     return new_list(std::move(items), (*list)->kind);
   }
-  if (const auto* text = std::get_if<Text>(&object)) {
-    ML_CHECK(refuse_safe(object));
-    ML_CHECK(charge((*text)->size() * sizeof(std::string_view)));
-    ML_CHECK(spend((*text)->size() / 16));
-    const std::vector<std::string_view> all = chars(**text);
-    const auto [at, by, count] =
-        places(static_cast<std::int64_t>(all.size()), first, last, stride.value_or(1));
-    std::string out;
-    for (std::int64_t i = 0; i < count; ++i) out += all[static_cast<std::size_t>(at + i * by)];
-    return new_text(std::move(out));
-  }
-  return wrong(fmt::format("a slice of a {}", type_name(object)));
+  const std::string& text = *std::get<Text>(object);
+  ML_CHECK(refuse_safe(object));
+  ML_CHECK(charge(text.size() * sizeof(std::string_view)));
+  ML_CHECK(spend(text.size() / 16));
+  const std::vector<std::string_view> all = chars(text);
+  const auto [at, by, count] = places(static_cast<std::int64_t>(all.size()), first, last, stride.value_or(1));
+  std::string out;
+  for (std::int64_t i = 0; i < count; ++i) out += all[static_cast<std::size_t>(at + i * by)];
+  return new_text(std::move(out));
 }
 
 Result<ListRef> Interpreter::iterate(const Value& value) {

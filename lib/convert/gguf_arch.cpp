@@ -138,7 +138,7 @@ Result<void> refine_gemma3(const GgufKeys& keys, json& config) {
     config["sliding_window"] = window;
     return set_layer_types(keys, 6, config);
   }
-  config["sliding_window_pattern"] = 1;  // every layer sees all
+  config["sliding_window_pattern"] = 1u;  // every layer sees all
   return {};
 }
 

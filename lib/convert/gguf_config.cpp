@@ -130,7 +130,7 @@ Result<std::vector<float>> read_factors(const GgufTensor& tensor) {
                  .tensor = std::string(tensor.name)};
   }
   std::vector<float> factors(tensor.cols());
-  std::memcpy(factors.data(), tensor.data.data(), tensor.data.size());
+  load_le(tensor.data.data(), std::span(factors));
   return factors;
 }
 

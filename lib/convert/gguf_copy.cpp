@@ -3,6 +3,7 @@
 #include <ml/target.hpp>
 
 #include "util/aligned_buffer.hpp"
+#include "util/bytes.hpp"
 #include "util/exact_math.hpp"
 #include "util/show_name.hpp"
 #include "util/thread_pool.hpp"
@@ -83,7 +84,7 @@ std::optional<Error> copy_vector(const Copy& copy) {
       }
       value = static_cast<float>(exact_log(-static_cast<double>(value)));
     }
-    std::memcpy(copy.data + i * sizeof value, &value, sizeof value);
+    store_le(copy.data + i * sizeof value, value);
   }
   return std::nullopt;
 }
@@ -94,7 +95,9 @@ std::optional<std::uint64_t> copy_run(const Copy& copy, const std::byte* from, s
   const GgufTake& take = *copy.take;
   const std::uint64_t n_blocks = n / take.tensor->type->block_weights;
   if (take.decode != nullptr) {
-    take.decode(from, n_blocks, reinterpret_cast<float*>(copy.data) + to);
+    float* const floats = reinterpret_cast<float*>(copy.data) + to;
+    take.decode(from, n_blocks, floats);
+    order_le(floats, sizeof *floats, n);
     return std::nullopt;
   }
   if (take.encoding == Encoding::q8_0)

@@ -1,6 +1,7 @@
 #include "convert/tensors.hpp"
 
 #include "convert/latent.hpp"
+#include "util/bytes.hpp"
 #include "util/name_list.hpp"
 #include "util/show_name.hpp"
 #include "util/try.hpp"
@@ -100,8 +101,9 @@ std::vector<std::byte> with_one_added(const TensorView& view) {
   std::vector<float> values(view.n_weights());
   decode_row(view, 0, values);
   for (float& value : values) value += 1.0f;
-  const auto bytes = std::as_bytes(std::span(values));
-  return {bytes.begin(), bytes.end()};
+  std::vector<std::byte> bytes(values.size() * sizeof(float));
+  store_le(bytes.data(), std::span(values));
+  return bytes;
 }
 
 // One checkpoint becoming a list of tensors.

@@ -23,7 +23,7 @@ float widen(std::uint16_t half) {
 }  // namespace
 
 void decode_row_f32(const TensorView& view, std::uint64_t row, std::span<float> out) {
-  std::memcpy(out.data(), view.data.data() + row * view.cols * 4, view.cols * 4);
+  load_le(view.data.data() + row * view.cols * 4, out.first(view.cols));
 }
 
 void decode_row_f16(const TensorView& view, std::uint64_t row, std::span<float> out) {

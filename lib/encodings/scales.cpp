@@ -9,7 +9,7 @@ namespace ml {
 std::optional<std::uint64_t> store_scales(const kernels::QuantTable& table, std::span<float> d,
                                           ScaleType type, std::byte* stored) {
   if (type == ScaleType::f32) {
-    std::memcpy(stored, d.data(), d.size_bytes());
+    store_le(stored, d);
     return std::nullopt;
   }
   std::array<std::uint16_t, 256> halves;

@@ -149,7 +149,7 @@ Result<void> LogitsWriter::write(const LogitsRow& row, std::span<const float> lo
   store_le(to + 24, row.score.nll);
   for (std::size_t i = 0; i < kTopTokens; ++i) store_le(to + 32 + 4 * i, row.score.top[i]);
   if (header_.precision == LogitPrecision::bits32) {
-    std::memcpy(to + kRowHead, logits.data(), logits.size_bytes());
+    store_le(to + kRowHead, logits);
   } else {
     const auto max = static_cast<float>(row.score.max);
     for (std::size_t i = 0; i < logits.size(); ++i)
@@ -216,7 +216,7 @@ Result<LogitsRow> LogitsFile::read(std::uint64_t index, std::span<float> logits)
     return fail(fmt::format("row {} has a score that is no probability", index), 8);
   }
   if (header_.precision == LogitPrecision::bits32) {
-    std::memcpy(logits.data(), at + kRowHead, logits.size_bytes());
+    load_le(at + kRowHead, logits);
     if (!std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); }))
       return fail(fmt::format("row {} has a logit that is not finite", index), kRowHead);
   } else {

@@ -330,7 +330,7 @@ Result<Imatrix> read_imatrix(std::span<const std::byte> bytes) {
                   .tokens = header.tokens,
                   .classifier_tokens = header.classifier_tokens,
                   .sums = std::vector<double>(header.shape.n_sums())};
-  std::memcpy(imatrix.sums.data(), bytes.data() + kHeaderBytes, imatrix.sums.size() * kSumBytes);
+  load_le(bytes.data() + kHeaderBytes, std::span(imatrix.sums));
   ML_CHECK(check_sums(header, [&](std::uint64_t i) { return imatrix.sums[i]; }));
   return imatrix;
 }
@@ -380,7 +380,7 @@ Result<void> write_imatrix(const Imatrix& imatrix, OutputFile& out) {
   store_le(header.data() + kTokensAt, imatrix.tokens);
   store_le(header.data() + kClassifierTokensAt, imatrix.classifier_tokens);
   ML_CHECK(out.write(header));
-  return out.write(std::as_bytes(std::span(imatrix.sums)));
+  return out.write(LittleEndian(std::span(imatrix.sums)).bytes());
 }
 
 }  // namespace ml

@@ -1,5 +1,6 @@
 #include "formats/imatrix.hpp"
 #include "formats/inspect.hpp"
+#include "util/bytes.hpp"
 #include "util/try.hpp"
 
 #include <algorithm>
@@ -49,6 +50,7 @@ Result<FileReport> inspect_imatrix(std::shared_ptr<const InputBytes> input, cons
         imatrix.sums.begin() + static_cast<std::ptrdiff_t>(first + n), means.begin(), [&](double sum) {
           return static_cast<float>(std::min<double>(sum / tokens, std::numeric_limits<float>::max()));
         });
+    order_le(means.data(), sizeof(float), means.size());  // as a tensor of a file
     report.arrays.push_back({.name = imatrix_sums_name(layer, which),
                              .layer = which == ImatrixInput::classifier ? kNoLayer : layer,
                              .encoding = "f64",

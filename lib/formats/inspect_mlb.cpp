@@ -1,4 +1,5 @@
 #include "formats/inspect.hpp"
+#include "formats/mlb_layout.hpp"
 
 #include <ml/mlb.hpp>
 
@@ -68,7 +69,7 @@ Result<FileReport> inspect_mlb(std::shared_ptr<const InputBytes> input, const st
   auto file = read_mlb(bytes);
   if (!file) {
     if (!options.check) return std::move(file.error());
-    if (bytes.size() >= kMlbHeaderBytes) add_fields(load_le<MlbHeader>(bytes.data()), report);
+    if (bytes.size() >= kMlbHeaderBytes) add_fields(load_mlb_header(bytes), report);
     return report;
   }
   report.title = fmt::format(".mlb model, version {}", file->header.version);

@@ -1,10 +1,12 @@
-#include <ml/mlb.hpp>
+#include "formats/mlb_layout.hpp"
 
 #include "util/bytes.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstring>
 
 namespace ml {
 
@@ -78,8 +80,22 @@ const MlbField* find_mlb_field(std::string_view name) {
   return nullptr;
 }
 
+void order_mlb_header(MlbHeader& header) {
+  constexpr std::size_t kFirst = offsetof(MlbHeader, version);
+  order_le(&header.version, 4, (offsetof(MlbHeader, padding) - kFirst) / 4);
+}
+
+MlbHeader load_mlb_header(std::span<const std::byte> bytes) {
+  MlbHeader header;
+  std::memcpy(&header, bytes.data(), std::min<std::size_t>(bytes.size(), sizeof header));
+  order_mlb_header(header);
+  return header;
+}
+
 std::uint32_t mlb_field_word(const MlbHeader& header, const MlbField& field) {
-  return load_le<std::uint32_t>(reinterpret_cast<const std::byte*>(&header) + field.offset);
+  std::uint32_t word;
+  std::memcpy(&word, reinterpret_cast<const std::byte*>(&header) + field.offset, sizeof word);
+  return word;
 }
 
 std::string mlb_field_value(const MlbHeader& header, const MlbField& field) {

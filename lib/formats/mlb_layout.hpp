@@ -15,6 +15,12 @@ struct MlbStorage {
   std::uint32_t q8_mask = 0;  ///< classes stored as Q8_0 where type is q4_0
 };
 
+/// @param bytes  a file's first ones
+/// @return       its header; what the bytes lack is as in a new one
+MlbHeader load_mlb_header(std::span<const std::byte> bytes);
+/// Turns the numbers of a header from the order of the file to that of this machine, or back.
+void order_mlb_header(MlbHeader& header);
+
 /// Every rule that the header breaks, in file order; only one where it is no .mlb of version 1.
 std::vector<Error> mlb_header_defects(const MlbHeader& header);
 

@@ -31,7 +31,7 @@ RawHeader load_header(std::span<const std::byte> bytes) {
     raw.defects.push_back({.status = Status::format, .message = "file is empty", .offset = 0});
     return raw;
   }
-  std::memcpy(&raw.header, bytes.data(), std::min<std::size_t>(bytes.size(), sizeof raw.header));
+  raw.header = load_mlb_header(bytes);
   if (bytes.size() < kMlbHeaderBytes) {
     raw.defects.push_back(too_short(bytes.size(), "the header", kMlbHeaderBytes));
     return raw;

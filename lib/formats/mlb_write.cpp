@@ -17,7 +17,9 @@ Result<MlbPlan> plan_mlb(const ModelDesc& desc, const MlbStorage& storage) {
 }
 
 Result<void> MlbWriter::write_header() {
-  ML_CHECK(out_.write(std::as_bytes(std::span(&plan_.header, 1))));
+  MlbHeader header = plan_.header;
+  order_mlb_header(header);
+  ML_CHECK(out_.write(std::as_bytes(std::span(&header, 1))));
   if (plan_.layer_flags.empty()) return {};
   ML_CHECK(out_.write(std::as_bytes(std::span(plan_.layer_flags))));
   return pad();

@@ -152,6 +152,21 @@ std::uint32_t mog_encoding_id(Encoding encoding, ScaleType scale_type) {
   return found->id;
 }
 
+void order_mog(MogPreamble& preamble) {
+  for (const MogField& field : kFields) {
+    const bool number = field.type == MogType::u32 || field.type == MogType::u64;
+    if (!number || field.offset >= kMogConfigAt) continue;
+    order_le(reinterpret_cast<char*>(&preamble) + field.offset, field.n_bytes, 1);
+  }
+}
+
+void order_mog(MogConfig& config) { order_le(&config, 4, offsetof(MogConfig, padding) / 4); }
+
+void order_mog(MogRecord& record) {
+  order_le(&record, 8, offsetof(MogRecord, dims) / 8);
+  order_le(record.dims.data(), 4, (sizeof record - offsetof(MogRecord, dims)) / 4);
+}
+
 MlbHeader mog_header(const MogConfig& config) {
   MlbHeader header;
   header.wtype = 1;

@@ -10,6 +10,11 @@ inline constexpr std::uint64_t kMogConfigAt = 64;
 /// First byte after preamble and configuration.
 inline constexpr std::uint64_t kMogHeadBytes = kMogConfigAt + sizeof(MogConfig);
 
+/// Turn what lies in a file, little-endian, into values, or back.
+void order_mog(MogPreamble& preamble);
+void order_mog(MogConfig& config);
+void order_mog(MogRecord& record);
+
 /// The configuration as a header of a .mlb, whose rules it shares; its layer flags aside.
 MlbHeader mog_header(const MogConfig& config);
 /// The way back: every field that both have.

@@ -237,6 +237,7 @@ MogDirectory read_mog_directory(Bytes bytes) {
     return result;
   }
   std::memcpy(&file.preamble, bytes.data(), std::min<std::size_t>(bytes.size(), sizeof file.preamble));
+  order_mog(file.preamble);
   if (bytes.size() >= 4 && file.preamble.magic != MogPreamble().magic) {
     defects.push_back(bad(0, "magic is not MOG and a zero byte"));
     return result;
@@ -250,6 +251,7 @@ MogDirectory read_mog_directory(Bytes bytes) {
     return result;
   }
   std::memcpy(&file.config, bytes.data() + kMogConfigAt, sizeof file.config);
+  order_mog(file.config);
   result.has_config = true;
   std::vector<Error> config_defects = mog_config_defects(file.config);
   const std::uint32_t n_layers = std::min(file.config.n_layers, kMogMaxLayers);
@@ -272,8 +274,10 @@ MogDirectory read_mog_directory(Bytes bytes) {
   DirectoryReader reader(file.desc, file.preamble, file.tensors);
   std::uint64_t at = file.preamble.directory_offset;
   for (const MogSlot slot : mog_slots(n_layers)) {
-    if (auto error = reader.read(slot, load_le<MogRecord>(bytes.data() + at), at))
-      defects.push_back(*std::move(error));
+    MogRecord record;
+    std::memcpy(&record, bytes.data() + at, sizeof record);
+    order_mog(record);
+    if (auto error = reader.read(slot, record, at)) defects.push_back(*std::move(error));
     at += sizeof(MogRecord);
   }
   const std::uint64_t payload_end = file.preamble.payload_offset + file.preamble.payload_size;
@@ -296,6 +300,7 @@ std::optional<std::uint64_t> mog_file_bytes(Bytes start) {
   MogPreamble preamble;
   if (start.size() < sizeof preamble) return {};
   std::memcpy(&preamble, start.data(), sizeof preamble);
+  order_mog(preamble);
   return (Checked(preamble.payload_offset) + preamble.payload_size).get();
 }
 
@@ -307,6 +312,7 @@ bool mog_holds_tokenizer(const std::string& path) {
   if (!std::filesystem::is_regular_file(path, ignored)) return false;
   std::ifstream file(path, std::ios::binary);
   file.read(reinterpret_cast<char*>(&preamble), sizeof preamble);
+  order_mog(preamble);
   return file && preamble.magic == MogPreamble().magic && preamble.version == kMogVersion &&
          preamble.tokenizer_offset != 0;
 }

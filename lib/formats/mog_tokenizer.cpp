@@ -236,7 +236,11 @@ Result<std::vector<std::byte>> write_mog_tokenizer(const MltContents& contents) 
   std::sort(merges.begin(), merges.end(), [](const auto& a, const auto& b) {
     return std::tie(a.left, a.right, a.rank) < std::tie(b.left, b.right, b.rank);
   });
-  for (std::size_t i = 0; i < merges.size(); ++i) put(out, places.merges + kMergeBytes * i, merges[i]);
+  for (std::size_t i = 0; i < merges.size(); ++i) {
+    const auto [left, right, merged, rank] = merges[i];
+    const std::array<const std::uint32_t, 4> words = {left, right, merged, rank};
+    store_le(out.data() + places.merges + kMergeBytes * i, std::span<const std::uint32_t>(words));
+  }
   return out;
 }
 

@@ -13,6 +13,7 @@
 
 #include "formats/mlt.hpp"
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -52,7 +53,9 @@ class MogTokens {
   };
   /// Merge number `index` in the order of the file.
   Merge merge(std::uint32_t index) const {
-    return load_le<Merge>(merges_ + sizeof(Merge) * std::size_t(index));
+    std::array<std::uint32_t, 4> words;
+    load_le(merges_ + sizeof words * std::size_t(index), std::span<std::uint32_t>(words));
+    return {words[0], words[1], words[2], words[3]};
   }
   /// @return the merge of a pair, of the lowest rank
   std::optional<Merge> find_merge(std::uint32_t left, std::uint32_t right) const;

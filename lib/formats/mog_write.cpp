@@ -11,6 +11,12 @@ namespace {
 
 std::uint64_t round_up(std::uint64_t n) { return (n + kMogAlignment - 1) / kMogAlignment * kMogAlignment; }
 
+template <class Part>
+Result<void> write_ordered(OutputFile& out, Part part) {
+  order_mog(part);
+  return out.write(std::as_bytes(std::span(&part, 1)));
+}
+
 }  // namespace
 
 MogPlan plan_mog(std::uint32_t architecture, const MogConfig& config, std::vector<std::byte> tokenizer,
@@ -63,14 +69,14 @@ Result<void> pad_mog(OutputFile& out, std::uint64_t start, std::uint64_t offset)
 
 Result<void> write_mog_head(const MogPlan& plan, OutputFile& out) {
   const std::uint64_t start = out.position();
-  ML_CHECK(out.write(std::as_bytes(std::span(&plan.preamble, 1))));
-  ML_CHECK(out.write(std::as_bytes(std::span(&plan.config, 1))));
+  ML_CHECK(write_ordered(out, plan.preamble));
+  ML_CHECK(write_ordered(out, plan.config));
   if (!plan.tokenizer.empty()) {
     ML_CHECK(pad_mog(out, start, plan.preamble.tokenizer_offset));
     ML_CHECK(out.write(plan.tokenizer));
   }
   ML_CHECK(pad_mog(out, start, plan.preamble.directory_offset));
-  ML_CHECK(out.write(std::as_bytes(std::span(plan.records))));
+  for (const MogRecord& record : plan.records) ML_CHECK(write_ordered(out, record));
   return pad_mog(out, start, plan.preamble.payload_offset);
 }
 

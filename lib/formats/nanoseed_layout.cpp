@@ -2,6 +2,7 @@
 
 #include "encodings/seed.hpp"
 #include "formats/safetensors.hpp"
+#include "util/bytes.hpp"
 #include "util/checked.hpp"
 #include "util/json.hpp"
 #include "util/show_name.hpp"
@@ -105,8 +106,8 @@ void finish(LayoutShard& shard, std::span<const std::pair<std::string, std::stri
   text += '}';
   const std::uint64_t header = (8 + text.size() + kPage - 1) / kPage * kPage;
   text.resize(header - 8, ' ');
-  const std::uint64_t length = text.size();
-  shard.header.assign(reinterpret_cast<const char*>(&length), 8);
+  shard.header.resize(8);
+  store_le<std::uint64_t>(shard.header.data(), text.size());
   shard.header += text;
   for (LayoutEntry& entry : shard.entries) entry.offset += header;
   shard.n_bytes = header + n_data;

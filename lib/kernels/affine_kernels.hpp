@@ -87,8 +87,7 @@ struct AffineRow {
 
  private:
   static Floats broadcast_bf16(const unsigned char* p) {
-    std::uint16_t word;
-    __builtin_memcpy(&word, p, sizeof word);
+    const auto word = load_stored<std::uint16_t>(p);
     return bits_to_floats(set1(static_cast<std::int32_t>(static_cast<std::uint32_t>(word) << 16)));
   }
   // Nearest even; as f32_to_bf16(), which has no rule for NaN.

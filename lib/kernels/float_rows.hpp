@@ -8,6 +8,7 @@
 // while all tokens pass: making them is then paid once.
 
 #include "kernels/float_matmul.hpp"
+#include "kernels/stored.hpp"
 
 namespace ml::kernels {
 namespace {
@@ -59,6 +60,7 @@ void matmul_made(const WeightMatrix& w, const float* x, std::uint64_t x_stride, 
     for (std::uint64_t r = 0; r < n_rows; ++r) {
       Row(w, row + r).each(w.cols, [&](std::uint64_t i, Floats weights) {
         store(floats + r * stride + i, weights);
+        to_stored(floats + r * stride + i, kLanes);
       });
     }
     const WeightMatrix made{.data = scratch,

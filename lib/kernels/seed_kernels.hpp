@@ -45,7 +45,7 @@ inline constexpr SeedTables kSeedTables = make_seed_tables();
 // .. 7 of the first block, 2 and 3 of the second; P = 8 has a stream of its own for columns 4 .. 7.
 struct SeedPlaces {
   alignas(64) unsigned char low[64], high[64], coefficients[64];
-  alignas(64) std::uint16_t right[32], left[32], factors[32];
+  alignas(64) unsigned char right[64], left[64], factors[64];  // words, little-endian
 };
 template <unsigned kP>
 constexpr SeedPlaces make_seed_places(unsigned m) {
@@ -56,10 +56,12 @@ constexpr SeedPlaces make_seed_places(unsigned m) {
     const unsigned p = 2 * m + i % 2;
     const unsigned k = kP * c + (p < kP ? p : 0) + 1;  // a coefficient past the last is 0
     const unsigned word = (k - 1) / 16;
-    places.right[i] = static_cast<std::uint16_t>(k - 16 * word);
-    places.left[i] = static_cast<std::uint16_t>(16 - places.right[i]);
-    places.factors[i] = static_cast<std::uint16_t>(1u << places.left[i]);
+    const unsigned right = k - 16 * word;
+    const unsigned left = 16 - right;
     for (unsigned byte = 0; byte < 2; ++byte) {
+      places.right[2 * i + byte] = static_cast<unsigned char>(right >> (8 * byte));
+      places.left[2 * i + byte] = static_cast<unsigned char>(left >> (8 * byte));
+      places.factors[2 * i + byte] = static_cast<unsigned char>((1u << left) >> (8 * byte));
       places.low[2 * i + byte] = static_cast<unsigned char>(8 * block + 2 * word + byte);
       places.high[2 * i + byte] = static_cast<unsigned char>(8 * block + 2 * word + 2 + byte);
       places.coefficients[2 * i + byte] = static_cast<unsigned char>(8 * block + 2 * (p % 4) + byte);
@@ -126,7 +128,7 @@ struct SeedRow {
         data(w.data + r * w.row_bytes),
         codes(kP == 3 ? data : w.scales + r * w.row_scale_bytes) {
     const std::uint64_t slice = w.slice_rows == 0 ? 0 : r / w.slice_rows;
-    __builtin_memcpy(&exponent, w.biases + 4 * slice, sizeof exponent);
+    exponent = load_stored<std::int32_t>(w.biases + 4 * slice);
   }
 
   template <class Use>

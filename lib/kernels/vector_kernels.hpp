@@ -3,6 +3,7 @@
 // Kernels over vectors of activations, written once over sixteen lanes. Include after a lanes header.
 
 #include "kernels/exp_lanes.hpp"
+#include "kernels/stored.hpp"
 #include "kernels/table.hpp"
 
 namespace ml::kernels {
@@ -13,11 +14,7 @@ inline std::uint64_t lanes_left(std::uint64_t n, std::uint64_t i) { return n - i
 // NaN has many bit patterns, and which one a sum of several is depends on the order of its operands.
 inline Floats one_nan(Floats x) { return select_nan(x, set1(__builtin_nanf("")), x); }
 
-inline Floats broadcast_f32(const unsigned char* p) {
-  float value;
-  __builtin_memcpy(&value, p, sizeof value);
-  return set1(value);
-}
+inline Floats broadcast_f32(const unsigned char* p) { return set1(load_stored<float>(p)); }
 
 // mlb(5), QUANTIZATION RULE. A scale that is not finite makes its block's products so; the quants stay in
 // range.

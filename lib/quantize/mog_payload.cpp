@@ -65,7 +65,7 @@ class Encoder {
   Result<void> encode_rows(std::uint64_t row, std::span<const float> x, std::byte* data,
                            std::byte* scales) const {
     if (array_.encoding == Encoding::f32) {
-      std::memcpy(data, x.data(), x.size() * sizeof(float));
+      store_le(data, x);
       return {};
     }
     if (array_.encoding == Encoding::f16 || array_.encoding == Encoding::bf16) {

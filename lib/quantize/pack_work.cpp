@@ -36,7 +36,7 @@ std::string key_of(Encoding encoding, const MatrixSource& source) {
                                        source.slices, source.rows, source.cols);
   hasher.update(as_bytes(std::string_view(what)));
   hasher.update(source.bf16);
-  hasher.update(std::as_bytes(source.importance));
+  hasher.update(LittleEndian(source.importance).bytes());
   return hasher.hex();
 }
 

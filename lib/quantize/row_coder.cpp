@@ -4,6 +4,7 @@
 #include "encodings/q4_0.hpp"
 #include "encodings/q8_0.hpp"
 #include "encodings/scales.hpp"
+#include "util/bytes.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
@@ -131,7 +132,7 @@ Result<void> RowCoder::encode_step(std::uint64_t row, std::uint64_t n_rows, Scra
   const float largest = table_.largest_magnitude(x.data(), kernels::padded_floats(x.size()));
   if (std::isnan(largest)) return non_finite(row, x);
   if (!encoding_info(array_.encoding).quantized) {  // .mlb stores plain tensors as float32 only
-    std::memcpy(data, x.data(), n_rows * row_bytes_);
+    store_le(data, x);
     return {};
   }
   std::optional<std::uint64_t> bad_block;

@@ -1,6 +1,7 @@
 #include "quantize/row_source.hpp"
 
 #include "model/rope_rows.hpp"
+#include "util/bytes.hpp"
 
 #include <algorithm>
 
@@ -34,7 +35,7 @@ void RowSource::decode(std::uint64_t row, std::span<float> out) const {
 
 std::span<const float> RowSource::in_place(std::uint64_t row, std::uint64_t n_rows) const {
   const bool same = head_dim_ == 0 && view_.encoding == Encoding::f32 && view_.cols == cols_;
-  if (!same || cols_ % kBlock != 0 || row + n_rows > view_.rows) return {};
+  if (!kLittleEndian || !same || cols_ % kBlock != 0 || row + n_rows > view_.rows) return {};
   const void* data = view_.data.data() + row * cols_ * sizeof(float);
   if (reinterpret_cast<std::uintptr_t>(data) % alignof(float) != 0) return {};
   return {static_cast<const float*>(data), n_rows * cols_};

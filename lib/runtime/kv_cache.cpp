@@ -51,7 +51,7 @@ void store_q8(const kernels::Table& table, const float* from, std::uint64_t head
     float scale;
     std::int32_t offset;
     table.quantize_q8(block, kBlock, quants + d, &scale, &offset);
-    std::memcpy(scales, &scale, sizeof scale);
+    store_le(scales, scale);
   }
 }
 

@@ -61,13 +61,16 @@ Result<SessionHeader> read_session_header(std::span<const std::byte> bytes) {
                                kSessionHeaderBytes + kSessionHashBytes),
                    bytes.size());
   }
-  const auto header = load_le<SessionHeader>(bytes.data());
+  SessionHeader header;
+  std::memcpy(&header, bytes.data(), sizeof header);
   if (!std::equal(header.magic, header.magic + 4, kSessionMagic)) return damaged("magic must be MLS1", 0);
   if (header.version != kSessionVersion) {
     return damaged(fmt::format("version is {}, must be {}", header.version, kSessionVersion), 4);
   }
   const std::uint64_t end = bytes.size() - kSessionHashBytes;
-  if (XXH3_64bits(bytes.data(), end) != load_le<std::uint64_t>(bytes.data() + end)) {
+  std::uint64_t hash;
+  std::memcpy(&hash, bytes.data() + end, sizeof hash);
+  if (XXH3_64bits(bytes.data(), end) != hash) {
     return damaged("checksum does not match: the file is damaged or incomplete", end);
   }
   if (header.kv > static_cast<std::uint32_t>(KvType::fp4))

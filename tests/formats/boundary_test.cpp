@@ -11,6 +11,7 @@
 #include "formats/mog_layout.hpp"
 #include "mlb_builder.hpp"
 #include "mog/mog_support.hpp"
+#include "patched.hpp"
 
 #include <ml/inspect.hpp>
 #include <ml/logits_file.hpp>
@@ -71,15 +72,8 @@ std::vector<Field> moved(std::vector<Field> fields, std::uint64_t offset) {
 }
 
 template <class T>
-std::string patched(std::string bytes, std::uint64_t at, T value) {
-  std::memcpy(bytes.data() + at, &value, sizeof value);
-  return bytes;
-}
-
-template <class T>
 std::vector<std::string> with_integers(const std::string& file, std::uint64_t at) {
-  T old;
-  std::memcpy(&old, file.data() + at, sizeof old);
+  const T old = load_le<T>(file.data() + at);
   std::vector<std::uint64_t> values{0, 1, 2, 3, 31, 32, 33, 127, 128, 255, 256, 65535, 65536, 65537};
   for (const int bit : {15, 24, 31, 32, 40, 62, 63})
     for (const std::uint64_t step : {std::uint64_t(0) - 1, std::uint64_t(0), std::uint64_t(1)})
@@ -211,8 +205,7 @@ Format logits(const TempFolder& folder) {
 Format mog(const TempFolder& folder) {
   pack_mog(recipe_path("qwen3_5_text"), data_path("models/qwen35-stories"), folder.file("a.mog"));
   const std::string file = read_file(folder.file("a.mog"));
-  MogPreamble preamble;
-  std::memcpy(&preamble, file.data(), sizeof preamble);
+  const MogPreamble preamble = read_mog(bytes_of(file))->preamble;
   std::vector<Field> fields = documented("mog", 0);
   for (const Field& field : documented("mog", 2)) fields.push_back(field);
   for (const Field& field : moved(documented("mog", 3), preamble.tokenizer_offset)) fields.push_back(field);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "formats/gguf.hpp"
+#include "util/bytes.hpp"
 
 #include <cstdint>
 #include <cstring>
@@ -14,7 +15,7 @@ struct GgufBuilder {
   template <class T>
   static std::string le(T value) {
     std::string bytes(sizeof value, '\0');
-    std::memcpy(bytes.data(), &value, sizeof value);
+    ml::store_le(bytes.data(), value);
     return bytes;
   }
   static std::string text(std::string_view string) {

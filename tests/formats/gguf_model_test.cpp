@@ -200,6 +200,65 @@ TEST_CASE("a GGUF model whose metadata or tensors do not fit is refused by name"
         "");
 }
 
+TEST_CASE("arrays of a GGUF file say which layers have a window", "[formats]") {
+  // One layer; Gemma 2 and 3 read the tensors of post norms.
+  const auto model = [](const std::string& arch, const std::function<void(TinyModel&)>& change) {
+    TinyModel m;
+    for (auto& [key, value] : m.entries) {
+      if (key.starts_with("llama.")) key = arch + key.substr(5);
+    }
+    m.set("general.architecture", B::type(GgufType::string) + B::text(arch));
+    m.tensor("blk.0.post_attention_norm.weight", {256});
+    m.tensor("blk.0.post_ffw_norm.weight", {256});
+    if (arch == "gemma3") m.tensor("blk.0.attn_q_norm.weight", {64});
+    if (arch == "gemma3") m.tensor("blk.0.attn_k_norm.weight", {64});
+    change(m);
+    return m.bytes();
+  };
+  const auto windowed = [](const std::string& bytes) {
+    const TempFolder folder;
+    folder.write("m.gguf", bytes);
+    const auto opened = Model::open(folder.file("m.gguf"));
+    if (!opened) FAIL(describe(opened.error()));
+    return opened->desc().layers[0].windowed;
+  };
+  const std::string key = "gemma2.attention.sliding_window_pattern";
+  CHECK(windowed(model("gemma2", [](auto&) {})));
+  for (const bool flag : {false, true}) {
+    CHECK(windowed(model("gemma2", [&](auto& m) {
+            m.add_numbers(key, GgufType::boolean, std::vector<char>{flag ? '\1' : '\0'});
+          })) == flag);
+    CHECK(windowed(model("gemma2", [&](auto& m) {
+            m.add_numbers(key, GgufType::u32, std::vector<std::uint32_t>{flag});
+          })) == flag);
+  }
+  CHECK_FALSE(windowed(model("gemma3", [](auto&) {})));  // no window at all
+  CHECK(windowed(model("gemma3", [](auto& m) { m.add("gemma3.attention.sliding_window", 512u); })));
+  const auto refused = [&](const std::function<void(TinyModel&)>& change) {
+    return open_error(model("gemma2", change));
+  };
+  CHECK(refused([&](auto& m) {
+          m.add(key, std::vector<std::string>{"yes"});
+        }).starts_with(key + " is an array of 1 string, must be an array of bools or a number"));
+  CHECK(refused([&](auto& m) {
+          m.add_numbers(key, GgufType::u32, std::vector<std::uint32_t>{1, 1});
+        }).starts_with(key + " is an array of 2 u32, must be an array of 1 elements"));
+  const auto recurrent = [&](const std::function<void(TinyModel&)>& change) {
+    return open_error(model("qwen35", change));
+  };
+  CHECK(recurrent([](auto& m) {
+          m.add("qwen35.attention.recurrent_layers", 1u);
+        }).starts_with("qwen35.attention.recurrent_layers is 1, must be an array of bools"));
+  CHECK(recurrent([](auto& m) {
+          m.add_numbers("qwen35.attention.recurrent_layers", GgufType::u32, std::vector<std::uint32_t>{1});
+        }).starts_with("qwen35.attention.recurrent_layers is an array of 1 u32, must be an array of bools"));
+  CHECK(recurrent([](auto& m) {
+          m.add_numbers("qwen35.attention.recurrent_layers", GgufType::boolean, std::vector<char>{1});
+          m.add("qwen35.ssm.time_step_rank", 3u);
+          m.add("qwen35.ssm.inner_size", 256u);
+        }).starts_with("qwen35.ssm.time_step_rank is 3, must be a divisor of ssm.inner_size, 256"));
+}
+
 TEST_CASE("splits of a GGUF model must all be there and belong together", "[formats]") {
   const TempFolder folder;
   const auto write = [&](const std::string& name, TinyModel model, std::uint32_t number) {
@@ -392,4 +451,26 @@ TEST_CASE("looking into a GGUF file lists keys, abbreviates arrays and decodes w
   vocabulary.tensors.clear();
   folder.write("v.gguf", vocabulary.file());
   CHECK(inspect(folder.file("v.gguf"))->note == "holds no tensors");
+
+  // Numbers below zero and of 64 bits, weights that are not finite, a model that does not fit its metadata.
+  model = TinyModel();
+  model.entries.emplace_back("below", B::type(GgufType::i32) + B::le(std::int32_t(-7)));
+  model.entries.emplace_back("wide", B::type(GgufType::f64) + B::le(0.25));
+  std::string bytes = model.bytes();
+  const float infinity = HUGE_VALF;
+  bytes.replace(bytes.size() - 4, 4, B::le(infinity));  // the last weight of ffn_down
+  folder.write("n.gguf", bytes);
+  const auto odd = inspect(folder.file("n.gguf"), {.check = true});
+  REQUIRE(odd);
+  CHECK(std::get<std::int64_t>(odd->fields[odd->fields.size() - 2].value) == -7);
+  CHECK(std::get<std::string>(odd->fields.back().value) == "0.25");
+  REQUIRE(odd->defects.size() == 1);
+  CHECK(describe(odd->defects[0]) ==
+        "row 255, column 255 is not finite (ML_E_FORMAT, tensor blk.0.ffn_down.weight)");
+  model = TinyModel();
+  model.at("blk.0.attn_k.weight").dims = {256, 256};
+  folder.write("k.gguf", model.bytes());
+  const auto misfit = inspect(folder.file("k.gguf"));
+  REQUIRE_FALSE(misfit);
+  CHECK(misfit.error().status == Status::shape);
 }

@@ -4,6 +4,7 @@
 #include "catch.hpp"
 #include "data.hpp"
 #include "folder.hpp"
+#include "patched.hpp"
 #include "util/bytes.hpp"
 #include "util/order_free_sum.hpp"
 
@@ -37,12 +38,6 @@ std::string file_of(const Imatrix& imatrix) {
   REQUIRE(write_imatrix(imatrix, *out));
   REQUIRE(out->commit());
   return read_file(folder.file("a.mli"));
-}
-
-template <class T>
-std::string patched(std::string bytes, std::size_t at, T value) {
-  std::memcpy(bytes.data() + at, &value, sizeof value);
-  return bytes;
 }
 
 std::string problem(const std::string& bytes) {

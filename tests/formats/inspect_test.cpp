@@ -234,7 +234,8 @@ TEST_CASE("statistics are exact and do not depend on threads", "[model]") {
     values[i] = static_cast<float>(static_cast<int>(i % 21) - 10);
   values[77] = std::nanf("");
   values[78] = -std::numeric_limits<float>::infinity();
-  const TensorView view{.rows = kRows, .cols = kCols, .data = std::as_bytes(std::span(values))};
+  const LittleEndian bytes{std::span(values)};
+  const TensorView view{.rows = kRows, .cols = kCols, .data = bytes.bytes()};
   const TensorStats stats = tensor_stats(view, 1);
   double sum = 0;
   double squares = 0;
@@ -268,19 +269,21 @@ TEST_CASE("statistics are exact and do not depend on threads", "[model]") {
 
 TEST_CASE("statistics of odd tensors", "[model]") {
   const std::vector<float> same(5, 2.5f);
-  const TensorStats constant = tensor_stats({.rows = 1, .cols = 5, .data = std::as_bytes(std::span(same))});
+  const LittleEndian same_bytes{std::span(same)};
+  const TensorStats constant = tensor_stats({.rows = 1, .cols = 5, .data = same_bytes.bytes()});
   CHECK(constant.min == 2.5f);
   CHECK(constant.max == 2.5f);
   CHECK(constant.histogram[0] == 5);
   const std::vector<float> nan(3, std::nanf(""));
-  const TensorStats none = tensor_stats({.rows = 1, .cols = 3, .data = std::as_bytes(std::span(nan))});
+  const TensorStats none = tensor_stats({.rows = 1, .cols = 3, .data = LittleEndian(std::span(nan)).bytes()});
   CHECK(none.n_non_finite == 3);
   CHECK(none.rms == 0);
   CHECK(tensor_stats({}).n == 0);
   const float ends[] = {-std::numeric_limits<float>::max(), std::numeric_limits<float>::max(), 1e-45f};
-  const TensorStats wide = tensor_stats({.rows = 1, .cols = 3, .data = std::as_bytes(std::span(ends))});
+  const TensorStats wide =
+      tensor_stats({.rows = 1, .cols = 3, .data = LittleEndian(std::span(ends)).bytes()});
   CHECK(wide.histogram[0] == 1);
   CHECK(wide.histogram[kHistogramBins - 1] == 1);
-  CHECK(rms_difference({.rows = 1, .cols = 5, .data = std::as_bytes(std::span(same))},
-                       {.rows = 1, .cols = 5, .data = std::as_bytes(std::span(same))}) == 0);
+  CHECK(rms_difference({.rows = 1, .cols = 5, .data = same_bytes.bytes()},
+                       {.rows = 1, .cols = 5, .data = same_bytes.bytes()}) == 0);
 }

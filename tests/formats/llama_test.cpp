@@ -162,6 +162,35 @@ TEST_CASE("biases that a .mlb cannot hold must be 0", "[convert]") {
         })).find("implies 6 tensors") != std::string::npos);
 }
 
+TEST_CASE("the first Gemma scales its embedding and means the tanh form of GELU", "[convert]") {
+  const auto gemma = [](TinyCheckpoint& checkpoint) {
+    checkpoint.config["architectures"] = {"GemmaForCausalLM"};
+    checkpoint.config["model_type"] = "gemma";
+    checkpoint.config["head_dim"] = 16;
+    checkpoint.tensors.erase("lm_head.weight");
+  };
+  for (const char* activation : {"", "gelu", "gelu_pytorch_tanh"}) {
+    INFO(activation);
+    const auto model = open_changed([&](TinyCheckpoint& checkpoint) {
+      gemma(checkpoint);
+      if (*activation != 0) checkpoint.config["hidden_act"] = activation;
+    });
+    REQUIRE(model);
+    CHECK(model->desc().embed_scale == 8);
+    CHECK(model->desc().activation == Activation::gelu_tanh);
+    CHECK(model->desc().shared_classifier);
+    CHECK_FALSE(model->desc().post_norms);
+    float norm = 0;
+    std::memcpy(&norm, model->find(Role::final_norm)->view.data.data(), 4);
+    CHECK(norm == 1.5f);  // one is added to every norm
+  }
+  CHECK(defect(open_changed([&](TinyCheckpoint& checkpoint) {
+          gemma(checkpoint);
+          checkpoint.config["hidden_act"] = "relu";
+        })) ==
+        "hidden_act is \"relu\", must be gelu or gelu_pytorch_tanh for the gemma family (ML_E_UNSUPPORTED)");
+}
+
 TEST_CASE("key-value heads default to all heads", "[convert]") {
   for (const bool null : {false, true}) {
     const auto model = open_changed([null](TinyCheckpoint& c) {

@@ -1,12 +1,19 @@
 #pragma once
 
 #include "formats/mlb_layout.hpp"
+#include "util/bytes.hpp"
 
 #include <cstring>
 #include <functional>
 #include <span>
 #include <string>
 #include <vector>
+
+/// A header as it lies in a file.
+inline std::string header_bytes(ml::MlbHeader header) {
+  ml::order_mlb_header(header);
+  return {reinterpret_cast<const char*>(&header), sizeof header};
+}
 
 /// Makes small valid .mlb files with any feature; tests change the header, the flags or the bytes.
 struct MlbBuilder {
@@ -80,7 +87,7 @@ struct MlbBuilder {
     const std::vector<ml::MlbArray> all = arrays();
     const std::uint64_t end = (all.back().end() + 63) / 64 * 64;
     std::string file(end, '\0');
-    std::memcpy(file.data(), &header, sizeof header);
+    file.replace(0, sizeof header, header_bytes(header));
     if (!flags.empty()) std::memcpy(file.data() + 256, flags.data(), flags.size());
     for (const ml::MlbArray& row : all) {
       char* data = file.data() + row.offset;
@@ -98,7 +105,7 @@ struct MlbBuilder {
 
   template <class T>
   static void fill(char* at, std::uint64_t n_bytes, T value) {
-    for (std::uint64_t i = 0; i < n_bytes; i += sizeof value) std::memcpy(at + i, &value, sizeof value);
+    for (std::uint64_t i = 0; i < n_bytes; i += sizeof value) ml::store_le(at + i, value);
   }
 };
 

@@ -290,8 +290,7 @@ TEST_CASE("each broken rule is named with status, offset, field, value and requi
     CHECK(expected->status == row.status);
     CHECK(expected->offset == row.offset);
 
-    std::string file(256, '\0');
-    std::memcpy(file.data(), &builder.header, sizeof builder.header);
+    const std::string file = header_bytes(builder.header);
     const auto read = read_mlb_header(bytes_of(file));
     REQUIRE_FALSE(read);
     CHECK(read.error().message == defects.front().message);

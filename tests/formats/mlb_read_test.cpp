@@ -290,9 +290,8 @@ TEST_CASE("huge dimensions in a tiny file cost nothing", "[mlb]") {
   h.hidden_dim = 65536;
   h.vocab = 1u << 24;
   h.n_heads = h.n_kv_heads = 32768;
-  std::string file(256, '\0');
-  std::memcpy(file.data(), &h, sizeof h);
-  require_refused(file, Status::format, 256, "file is 256 bytes, tensor tok_emb needs 1236950581504");
+  require_refused(header_bytes(h), Status::format, 256,
+                  "file is 256 bytes, tensor tok_emb needs 1236950581504");
   // Sizes past 64 bits, as a writer would meet them.
   h.lin_k_heads = h.lin_v_heads = h.lin_k_dim = h.lin_v_dim = h.lin_conv = 65536;
   std::vector<MlbArray> arrays;
@@ -345,12 +344,15 @@ TEST_CASE("check reports what opening lets pass: padding, scales and floats that
     file[tok_emb.offset + tok_emb.n_bytes] = 2;  // after the quants
     file[tok_emb.end() + 1] = 3;                 // after the scales
     const float nan = std::numeric_limits<float>::quiet_NaN();
-    std::memcpy(file.data() + norm.offset + 4 * 5, &nan, 4);
+    store_le(file.data() + norm.offset + 4 * 5, nan);
     const float infinity = -std::numeric_limits<float>::infinity();
-    const std::uint16_t half_infinity = 0xfc00;
     const std::uint64_t width = half ? 2 : 4;
-    std::memcpy(file.data() + w2.scale_offset + width * 3,
-                half ? static_cast<const void*>(&half_infinity) : &infinity, width);
+    char* const scale = file.data() + w2.scale_offset + width * 3;
+    if (half) {
+      store_le(scale, std::uint16_t(0xfc00));
+    } else {
+      store_le(scale, infinity);
+    }
     file[w2.offset + 10] = static_cast<char>(-128);
 
     CHECK(open_bytes(file, {.trust = true}));

@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "kernels/support.hpp"
+#include "util/bytes.hpp"
 
 #include <cmath>
 
@@ -45,7 +46,7 @@ struct Fixture {
         std::int32_t offset;
         kernels::scalar_table.quantize_q8(block, 32, reinterpret_cast<std::int8_t*>(row) + d, &scale,
                                           &offset);
-        std::memcpy(row + kernels::q8_row_blocks(head_dim) * 32 + d / 32 * 4, &scale, 4);
+        store_le(row + kernels::q8_row_blocks(head_dim) * 32 + d / 32 * 4, scale);
       }
     }
     return out;

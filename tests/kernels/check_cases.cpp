@@ -136,7 +136,7 @@ struct Attend : CheckCase {
         std::vector<std::int32_t> offsets(scales.size());
         kernels::scalar_table.quantize_q8(x.data(), x.size(), reinterpret_cast<std::int8_t*>(row),
                                           scales.data(), offsets.data());
-        std::memcpy(row + x.size(), scales.data(), 4 * scales.size());
+        store_le(row + x.size(), std::span(scales));
       }
     }
     return rows;

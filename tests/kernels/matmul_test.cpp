@@ -1,6 +1,7 @@
 #include "catch.hpp"
 #include "encodings/int_group.hpp"
 #include "kernels/support.hpp"
+#include "util/bytes.hpp"
 #include "util/half.hpp"
 
 #include <cmath>
@@ -129,8 +130,7 @@ TEST_CASE("scalar products are the ones of the numeric contract", "[kernels]") {
       const int packed = std::to_integer<int>(w.view.data[b * 16 + j]);
       dot += ((packed & 15) - 8) * x.quants[b * 32 + j] + ((packed >> 4) - 8) * x.quants[b * 32 + j + 16];
     }
-    std::uint16_t half;
-    std::memcpy(&half, w.view.scales.data() + 2 * b, 2);
+    const auto half = load_le<std::uint16_t>(w.view.scales.data() + 2 * b);
     float scale = std::ldexp(static_cast<float>((half & 0x3ff) | 0x400), ((half >> 10) & 31) - 25);
     if (half & 0x8000) scale = -scale;
     lanes[b % 16] = std::fma(static_cast<float>(dot), scale * x.scales[b], lanes[b % 16]);
@@ -151,9 +151,7 @@ float folded(float* lanes) {
 }
 
 float bf16_at(std::span<const std::byte> words, std::uint64_t i) {
-  std::uint16_t word;
-  std::memcpy(&word, words.data() + 2 * i, 2);
-  return bf16_to_f32(word);
+  return bf16_to_f32(load_le<std::uint16_t>(words.data() + 2 * i));
 }
 
 // One row times one token by rule 2, from the formats' descriptions.
@@ -180,11 +178,9 @@ float product_by_rule_2(const TensorView& view, const Acts& x, std::uint64_t row
     if (info.quantized) {
       const std::uint64_t index = scale_index(view, row, group);
       if (view.scale_type == ScaleType::f32) {
-        std::memcpy(&scale, view.scales.data() + 4 * index, 4);
+        scale = load_le<float>(view.scales.data() + 4 * index);
       } else {
-        std::uint16_t half;
-        std::memcpy(&half, view.scales.data() + 2 * index, 2);
-        scale = f16_to_f32(half);
+        scale = f16_to_f32(load_le<std::uint16_t>(view.scales.data() + 2 * index));
       }
     } else {
       scale = bf16_at(view.scales, row * n_groups + group);

@@ -1,5 +1,6 @@
 #include "kernels/support.hpp"
 
+#include "util/bytes.hpp"
 #include "util/half.hpp"
 
 #include <limits>
@@ -20,18 +21,15 @@ TestMatrix::TestMatrix(Random& random, Encoding encoding, ScaleType scale_type, 
   view = {.encoding = encoding, .scale_type = scale_type, .rows = rows, .cols = cols};
   data.resize(1 + rows * view.row_bytes());
   scale_bytes.resize(1 + rows * view.row_scale_bytes());
-  const auto put = [](std::byte* to, auto value) { std::memcpy(to, &value, sizeof value); };
   const EncodingInfo& info = encoding_info(encoding);
   std::byte* out = data.data() + 1;
   for (std::uint64_t i = 0; i < rows * cols; ++i) {
     const float value = extreme ? (random.bits() & 1 ? 3e38f : -3e38f) : random.uniform();
     switch (encoding) {
-      case Encoding::f32: put(out + 4 * i, value); break;
-      case Encoding::f16: put(out + 2 * i, f32_to_f16(value)); break;
+      case Encoding::f32: store_le(out + 4 * i, value); break;
+      case Encoding::f16: store_le(out + 2 * i, f32_to_f16(value)); break;
       case Encoding::bf16: {
-        std::uint32_t bits;
-        std::memcpy(&bits, &value, 4);
-        put(out + 2 * i, static_cast<std::uint16_t>(bits >> 16));
+        store_le(out + 2 * i, static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16));
         break;
       }
       case Encoding::q8g64:  // any byte is a code, any word of coefficients
@@ -42,11 +40,11 @@ TestMatrix::TestMatrix(Random& random, Encoding encoding, ScaleType scale_type, 
       case Encoding::seed6p8: break;
       default:  // 4 bits: any byte is two quants; 8 bits: all but -128
         if (info.block_bytes == info.block_weights) {
-          put(out + i, static_cast<std::int8_t>(extreme ? (random.bits() & 1 ? 127 : -127)
-                                                        : int(random.bits() % 255) - 127));
+          store_le(out + i, static_cast<std::int8_t>(extreme ? (random.bits() & 1 ? 127 : -127)
+                                                             : int(random.bits() % 255) - 127));
         } else if (i % 2 == 0) {
-          put(out + i / 2,
-              static_cast<std::uint8_t>(extreme ? (random.bits() & 1 ? 0x00 : 0xff) : random.bits()));
+          store_le(out + i / 2,
+                   static_cast<std::uint8_t>(extreme ? (random.bits() & 1 ? 0x00 : 0xff) : random.bits()));
         }
     }
   }
@@ -57,8 +55,8 @@ TestMatrix::TestMatrix(Random& random, Encoding encoding, ScaleType scale_type, 
   const std::uint64_t n_scales = rows * cols / info.block_weights;
   for (std::uint64_t i = 0; i < n_scales; ++i) {
     const float value = extreme ? 60000.0f : random.uniform() * 0.1f;
-    if (scale_type == ScaleType::f32) put(scale_bytes.data() + 1 + 4 * i, value);
-    if (scale_type == ScaleType::f16) put(scale_bytes.data() + 1 + 2 * i, f32_to_f16(value));
+    if (scale_type == ScaleType::f32) store_le(scale_bytes.data() + 1 + 4 * i, value);
+    if (scale_type == ScaleType::f16) store_le(scale_bytes.data() + 1 + 2 * i, f32_to_f16(value));
   }
   view.data = std::span<const std::byte>(data).subspan(1);
   view.scales = std::span<const std::byte>(scale_bytes).subspan(1);
@@ -73,11 +71,11 @@ void TestMatrix::fill_other(Random& random, bool extreme) {
   for (auto* bytes : {&data, &scale_bytes, &biases, &seeds}) {
     for (std::byte& b : *bytes) b = static_cast<std::byte>(random.bits());
   }
-  const auto put = [](std::byte* to, auto value) { std::memcpy(to, &value, sizeof value); };
   if (affine) {
     for (auto* bytes : {&scale_bytes, &biases}) {
       for (std::uint64_t i = 1; i + 1 < bytes->size(); i += 2) {
-        put(bytes->data() + i, f32_to_bf16(extreme ? random.uniform() * 1e38f : random.uniform() * 0.1f));
+        store_le(bytes->data() + i,
+                 f32_to_bf16(extreme ? random.uniform() * 1e38f : random.uniform() * 0.1f));
       }
     }
   } else {
@@ -90,8 +88,8 @@ void TestMatrix::fill_other(Random& random, bool extreme) {
                                          140,
                                          std::numeric_limits<std::int32_t>::min()};
     for (std::uint64_t i = 0; 4 * i + 1 < biases.size(); ++i) {
-      put(biases.data() + 1 + 4 * i,
-          extreme ? kExtreme[i % 7] : static_cast<std::int32_t>(random.bits() % 16) - 24);
+      store_le(biases.data() + 1 + 4 * i,
+               extreme ? kExtreme[i % 7] : static_cast<std::int32_t>(random.bits() % 16) - 24);
     }
     if (extreme) {  // sums of 0 beside others, and the seed that stays 0
       for (std::uint64_t i = 1; i < data.size(); ++i) data[i] = i % 16 < 8 ? std::byte{0} : data[i];

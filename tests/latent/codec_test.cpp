@@ -4,6 +4,7 @@
 #include "kernels/table.hpp"
 #include "kernels/targets.hpp"
 #include "runtime/latent_codec.hpp"
+#include "util/bytes.hpp"
 
 #include <ml/target.hpp>
 
@@ -27,7 +28,7 @@ class Vectors {
   std::vector<float> floats(const std::string& name) const {
     const auto& data = tensors_.at(name).data;
     std::vector<float> values(data.size() / 4);
-    std::memcpy(values.data(), data.data(), data.size());
+    load_le(data.data(), std::span(values));
     return values;
   }
   std::vector<std::uint8_t> codes(const std::string& name) const {

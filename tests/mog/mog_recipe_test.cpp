@@ -96,6 +96,46 @@ TEST_CASE("loops nest, and their variables stand in every string", "[mog][recipe
   CHECK(message_of(recipe).empty());
 }
 
+TEST_CASE("values come from objects and lists in each other, weights from an index", "[mog][recipe]") {
+  const TempFolder folder;
+  TinyCheckpoint tiny;
+  tiny.config["layers"] = {{{"width", 1}}, {{"width", 64}}};
+  tiny.write(folder);
+  folder.write(
+      "model.safetensors.index.json", R"({"weight_map": {)" + [&] {
+        std::string map;
+        for (const auto& [name, entry] : tiny.tensors)
+          map += (map.empty() ? "" : ",") + json(name).dump() + R"(:"model.safetensors")";
+        return map;
+      }() + "}}");
+  json recipe = tiny_recipe();
+  recipe["config"]["dim"]["path"] = "layers.1.width";
+  recipe["files"]["w"] = "model.safetensors.index.json";
+  recipe["tensors"][0]["encoding"] = "int4_g32_f32";
+  std::string packed[2];
+  for (const bool round : {false, true}) {
+    recipe["tensors"][0]["rule"] = round ? "round" : "search";
+    folder.write("recipe.json", recipe.dump());
+    pack_mog(folder.file("recipe.json"), "", folder.file("a.mog"));
+    CHECK(open_model(folder.file("a.mog")).desc().dim == 64);
+    packed[round] = read_file(folder.file("a.mog"));
+  }
+  CHECK(packed[0].size() == packed[1].size());
+}
+
+TEST_CASE("a tensor that holds no floats is refused by its dtype", "[mog][recipe]") {
+  const TempFolder folder;
+  TinyCheckpoint tiny;
+  tiny.tensors["model.norm.weight"].dtype = "I32";
+  tiny.write(folder);
+  folder.write("recipe.json", tiny_recipe().dump());
+  const auto pack = MogPack::plan(folder.file("recipe.json"), {});
+  REQUIRE_FALSE(pack);
+  CHECK(pack.error().status == Status::unsupported);
+  CHECK(pack.error().message ==
+        "tensors[2].path is \"model.norm.weight\", whose dtype is I32; weights must be F32, F16 or BF16");
+}
+
 TEST_CASE("every mistake in a recipe is named with its JSON path", "[mog][recipe]") {
   struct Mistake {
     const char* message;
@@ -121,6 +161,9 @@ TEST_CASE("every mistake in a recipe is named with its JSON path", "[mog][recipe
        [](json& r) { r["config"]["dim"]["path"] = "nothing"; }},
       {"config.dim.file is \"other\", must be a name in files: config, w",
        [](json& r) { r["config"]["dim"]["file"] = "other"; }},
+      {"config.dim.path is 3, must be a string", [](json& r) { r["config"]["dim"]["path"] = 3; }},
+      {"config.dim.path is \"layers.2.dim\", which config does not have",
+       [](json& r) { r["config"]["dim"]["path"] = "layers.2.dim"; }},
       {"config.dim.key is an unknown key", [](json& r) { r["config"]["dim"]["key"] = 1; }},
       {"config.n_heads is -4, must be an integer", [](json& r) { r["config"]["n_heads"] = -4; }},
       {"config.n_heads is \"4\", must be an integer", [](json& r) { r["config"]["n_heads"] = "4"; }},
@@ -144,6 +187,14 @@ TEST_CASE("every mistake in a recipe is named with its JSON path", "[mog][recipe
          r["files"].erase("config");
        }},
       {"tokenizer.file is missing", [](json& r) { r["tokenizer"] = json::object(); }},
+      {"tokenizer.file is 3, must be a string",
+       [](json& r) {
+         r["tokenizer"] = {{"file", 3}};
+       }},
+      {"tokenizer.optional is 1, must be true or false",
+       [](json& r) {
+         r["tokenizer"] = {{"file", "w"}, {"optional", 1}};
+       }},
       {"tokenizer.file is \"t\", must be a name in files",
        [](json& r) {
          r["tokenizer"] = {{"file", "t"}};

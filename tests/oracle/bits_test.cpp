@@ -20,6 +20,18 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
 
 }  // namespace
 
+TEST_CASE("a batch whose activations are worth threads has the same bits", "[oracle]") {
+  const auto model = Model::open(data_path("oracle/llama2-mha"));
+  REQUIRE(model);
+  std::vector<std::uint32_t> tokens(500);
+  for (std::uint32_t i = 0; i < tokens.size(); ++i)
+    tokens[i] = (i * i * 31 + 7 * i + 1) % model->desc().vocab;
+  SessionOptions options{.ctx = 512, .batch = 512, .threads = 1};
+  const auto expected = logits_of(*model, tokens, options);
+  options.threads = 3;
+  CHECK(same_bits(logits_of(*model, tokens, options), expected));
+}
+
 TEST_CASE("every family has the same bits on every target, with any threads, batch and cut", "[oracle]") {
   for (const auto& entry : std::filesystem::directory_iterator(data_path("oracle"))) {
     const auto model = Model::open(entry.path().string());

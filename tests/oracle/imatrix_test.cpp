@@ -146,8 +146,9 @@ TEST_CASE("an input that is not finite costs its part only", "[imatrix]") {
   auto embedding = std::make_shared<std::vector<float>>(512 * 64);
   for (Tensor& tensor : tensors) {
     if (tensor.role != Role::tok_emb) continue;
-    std::memcpy(embedding->data(), tensor.view.data.data(), tensor.view.data.size());
+    load_le(tensor.view.data.data(), std::span(*embedding));
     (*embedding)[7 * 64 + 5] = std::nanf("");
+    order_le(embedding->data(), sizeof(float), embedding->size());
     tensor.view.data = std::as_bytes(std::span(*embedding));
   }
   const auto broken = Model::assemble(model->desc(), tensors, {embedding});

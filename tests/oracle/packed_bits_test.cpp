@@ -24,7 +24,7 @@ std::string digest_of(const Model& model, const std::vector<std::uint32_t>& toke
   REQUIRE(logits.size() == tokens.size() * model.desc().vocab);
   REQUIRE(std::all_of(logits.begin(), logits.end(), [](float logit) { return std::isfinite(logit); }));
   Hasher hasher;
-  hasher.update(std::as_bytes(std::span(logits)));
+  hasher.update(LittleEndian(std::span(logits)).bytes());
   return hasher.hex();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "formats/mlb_builder.hpp"
+#include "util/bytes.hpp"
 #include "util/half.hpp"
 
 #include <algorithm>
@@ -90,8 +91,7 @@ class RandomMlb {
     char* data = file.data() + array.offset;
     if (array.encoding == ml::Encoding::f32) {
       for (std::uint64_t i = 0; i + 4 <= array.n_bytes; i += 4) {
-        const float value = weight(random_);
-        std::memcpy(data + i, &value, 4);
+        ml::store_le(data + i, weight(random_));
       }
     } else {
       for (std::uint64_t i = 0; i < array.n_bytes; ++i) {
@@ -107,8 +107,11 @@ class RandomMlb {
       const float value = random_() % 9 == 0
                               ? 0.0f
                               : std::ldexp(1.0f + weight(random_) / 3, -static_cast<int>(5 + random_() % 5));
-      const std::uint16_t half = ml::f32_to_f16(value);
-      std::memcpy(scales + i, wide ? static_cast<const void*>(&value) : &half, wide ? 4 : 2);
+      if (wide) {
+        ml::store_le(scales + i, value);
+      } else {
+        ml::store_le(scales + i, ml::f32_to_f16(value));
+      }
     }
   }
 

@@ -1,6 +1,7 @@
 #include "catch.hpp"
 #include "folder.hpp"
 #include "oracle/support.hpp"
+#include "patched.hpp"
 
 #include <ml/generation.hpp>
 
@@ -79,12 +80,6 @@ TEST_CASE("end-of-text tokens come from the folder, as a number or a list", "[co
 }
 
 namespace {
-
-template <class T>
-std::string patched(std::string bytes, std::size_t at, T value) {
-  std::memcpy(bytes.data() + at, &value, sizeof value);
-  return bytes;
-}
 
 // With a check that is right, as whoever means harm writes it.
 std::string sealed(const std::string& bytes) {

@@ -6,6 +6,8 @@
 #include <ml/model.hpp>
 #include <ml/session.hpp>
 
+#include "util/bytes.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -17,7 +19,7 @@
 inline std::vector<float> read_floats(const std::string& path) {
   const std::string bytes = read_file(path);
   std::vector<float> floats(bytes.size() / sizeof(float));
-  std::memcpy(floats.data(), bytes.data(), floats.size() * sizeof(float));
+  ml::load_le(bytes.data(), std::span(floats));
   return floats;
 }
 

@@ -6,6 +6,7 @@
 #include "folder.hpp"
 #include "formats/mlb.hpp"
 #include "formats/mlb_layout.hpp"
+#include "util/bytes.hpp"
 #include "util/half.hpp"
 
 #include <ml/quantize.hpp>
@@ -70,29 +71,29 @@ struct Source {
   }
 
   void set(Tensor& tensor, Shape shape, const std::vector<float>& values) {
-    auto data = std::make_shared<std::vector<float>>(values);
-    tensor.view = {.rows = shape.rows, .cols = shape.cols, .data = std::as_bytes(std::span(*data))};
+    auto data = std::make_shared<std::vector<std::byte>>(4 * values.size());
+    store_le(data->data(), std::span(values));
+    tensor.view = {.rows = shape.rows, .cols = shape.cols, .data = *data};
     storage.push_back(data);
   }
 
   void change(Role role, std::uint32_t layer, std::size_t index, float value) {
     Tensor& tensor = at(role, layer);
     std::vector<float> values(tensor.view.n_weights());
-    std::memcpy(values.data(), tensor.view.data.data(), tensor.view.data.size());
+    load_le(tensor.view.data.data(), std::span(values));
     values[index] = value;
     set(tensor, {tensor.view.rows, tensor.view.cols}, values);
   }
 
   void encode_as_bf16(Role role, std::uint32_t layer) {
     Tensor& tensor = at(role, layer);
-    auto data = std::make_shared<std::vector<std::uint16_t>>();
+    auto data = std::make_shared<std::vector<std::byte>>(2 * tensor.view.n_weights());
     for (std::size_t i = 0; i < tensor.view.n_weights(); ++i) {
-      std::uint32_t bits;
-      std::memcpy(&bits, tensor.view.data.data() + 4 * i, 4);
-      data->push_back(static_cast<std::uint16_t>(bits >> 16));
+      const auto bits = load_le<std::uint32_t>(tensor.view.data.data() + 4 * i);
+      store_le(data->data() + 2 * i, static_cast<std::uint16_t>(bits >> 16));
     }
     tensor.view.encoding = Encoding::bf16;
-    tensor.view.data = std::as_bytes(std::span(*data));
+    tensor.view.data = *data;
     storage.push_back(data);
   }
 
@@ -183,6 +184,25 @@ TEST_CASE("hidden_dim grows by zero rows and zero columns", "[quantize]") {
   }
 }
 
+TEST_CASE("a model is put together of just the tensors that its description asks for", "[quantize]") {
+  const auto refusal = [](const std::function<void(Source&)>& change) {
+    Source source(small_desc());
+    change(source);
+    const auto model = Model::assemble(source.desc, source.tensors, source.storage);
+    return model ? "" : describe(model.error());
+  };
+  CHECK(refusal([](Source&) {}).empty());
+  CHECK(refusal([](Source& s) { s.at(Role::w2, 1).layer = 2; }) ==
+        "tensor of layer 2, but the model has 2 layers (ML_E_FORMAT, tensor src.layers.1.w2)");
+  CHECK(refusal([](Source& s) { s.add(Role::w2, 1); }) ==
+        "layers.1.w2 is there twice (ML_E_FORMAT, tensor src.layers.1.w2)");
+  CHECK(refusal([](Source& s) {
+          std::erase_if(s.tensors, [](const Tensor& t) { return t.role == Role::wk; });
+        }) == "tensor is missing (ML_E_FORMAT, tensor layers.0.wk)");
+  CHECK(refusal([](Source& s) { s.at(Role::wv, 0).view.rows = 16; }) ==
+        "shape is 16 x 64, must be 32 x 64 (ML_E_SHAPE, tensor src.layers.0.wv)");
+}
+
 TEST_CASE("quants that stay grow by rows of zeros", "[quantize]") {
   ModelDesc desc = small_desc();
   desc.hidden_dim = 72;
@@ -191,13 +211,14 @@ TEST_CASE("quants that stay grow by rows of zeros", "[quantize]") {
     Tensor& w1 = source.at(Role::w1, 0);
     const std::size_t block_bytes = encoding_info(encoding).block_bytes;
     auto quants = std::make_shared<std::vector<std::byte>>(72 * 2 * block_bytes, std::byte{0x19});
-    auto scales = std::make_shared<std::vector<float>>(72 * 2, 0.5f);
+    auto scales = std::make_shared<std::vector<std::byte>>(4 * 72 * 2);
+    for (std::size_t i = 0; i < 72 * 2; ++i) store_le(scales->data() + 4 * i, 0.5f);
     w1.view = {.encoding = encoding,
                .scale_type = ScaleType::f32,
                .rows = 72,
                .cols = 64,
                .data = *quants,
-               .scales = std::as_bytes(std::span(*scales))};
+               .scales = *scales};
     source.storage.push_back(quants);
     source.storage.push_back(scales);
     for (const ScaleType type : {ScaleType::f32, ScaleType::f16}) {
@@ -277,11 +298,8 @@ TEST_CASE("quants that are there already are kept bit for bit", "[quantize]") {
     const TensorView& before = model.find(Role::w2, 1)->view;
     const TensorView& after = half_model.find(Role::w2, 1)->view;
     CHECK(std::memcmp(before.data.data(), after.data.data(), before.data.size()) == 0);
-    float d = 0;
-    std::uint16_t rounded = 0;
-    std::memcpy(&d, before.scales.data() + 4, 4);
-    std::memcpy(&rounded, after.scales.data() + 2, 2);
-    CHECK(rounded == f32_to_f16(d));
+    CHECK(load_le<std::uint16_t>(after.scales.data() + 2) ==
+          f32_to_f16(load_le<float>(before.scales.data() + 4)));
     const auto wide = quantize(half_model, {.type = type, .scales = ScaleType::f32});
     REQUIRE(wide);
     for (const QuantizedTensor& tensor : wide->report.tensors) CHECK(tensor.rms_error == 0);

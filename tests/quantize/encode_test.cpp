@@ -319,7 +319,8 @@ TEST_CASE("best is never worse than search, by the measure of both", "[quantize]
 TEST_CASE("f16 and bf16 widen alike on every target", "[quantize]") {
   std::vector<std::uint16_t> words(65536 + 7);
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = static_cast<std::uint16_t>(i);
-  const auto* data = reinterpret_cast<const unsigned char*>(words.data());
+  const LittleEndian stored{std::span(words)};
+  const auto* data = reinterpret_cast<const unsigned char*>(stored.bytes().data());
   for (const Target target : available_targets()) {
     const kernels::QuantTable& table = kernels::quant_table_of(target);
     std::vector<float> f16(words.size());
@@ -328,6 +329,7 @@ TEST_CASE("f16 and bf16 widen alike on every target", "[quantize]") {
     table.widen_bf16(data, words.size(), bf16.data());
     std::vector<std::uint16_t> back(words.size());
     table.to_f16(f16.data(), words.size(), back.data());
+    order_le(back.data(), sizeof back[0], back.size());
     std::uint64_t different = 0;
     for (std::size_t i = 0; i < words.size(); ++i) {
       const float wide = std::bit_cast<float>(static_cast<std::uint32_t>(words[i]) << 16);
@@ -343,8 +345,8 @@ TEST_CASE("f16 and bf16 widen alike on every target", "[quantize]") {
 TEST_CASE("every half decodes as the scalar conversion says", "[quantize]") {
   std::vector<std::uint16_t> halves(65536);
   for (std::size_t i = 0; i < halves.size(); ++i) halves[i] = static_cast<std::uint16_t>(i);
-  const TensorView view{
-      .encoding = Encoding::f16, .rows = 1, .cols = 65536, .data = std::as_bytes(std::span(halves))};
+  const LittleEndian bytes{std::span(halves)};
+  const TensorView view{.encoding = Encoding::f16, .rows = 1, .cols = 65536, .data = bytes.bytes()};
   std::vector<float> values(65536);
   decode_row(view, 0, values);
   std::uint64_t different = 0;

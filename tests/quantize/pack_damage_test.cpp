@@ -4,6 +4,7 @@
 #include "data.hpp"
 #include "folder.hpp"
 #include "formats/shards.hpp"
+#include "patched.hpp"
 
 #include <ml/inspect.hpp>
 #include <ml/seed_pack.hpp>
@@ -26,14 +27,12 @@ struct Shard1 {
 
   static Shard1 read(const std::string& path) {
     const std::string bytes = read_file(path);
-    std::uint64_t length = 0;
-    std::memcpy(&length, bytes.data(), 8);
+    const auto length = load_le<std::uint64_t>(bytes.data());
     return {.header = ordered_json::parse(bytes.substr(8, length)), .data = bytes.substr(8 + length)};
   }
   std::string bytes() const {
     const std::string json = text.empty() ? header.dump() : text;
-    const std::uint64_t length = json.size();
-    return std::string(reinterpret_cast<const char*>(&length), 8) + json + data;
+    return patched(std::string(8, '\0'), 0, std::uint64_t(json.size())) + json + data;
   }
   ordered_json& entry(const std::string& name) { return header.at(name); }
   std::uint64_t begin(const std::string& name) { return entry(name)["data_offsets"][0]; }
@@ -177,7 +176,7 @@ TEST_CASE("a header of a gigabyte and a missing shard are refused by name", "[se
   const std::string sound = read_file(folder.shard());
   const std::uint64_t length = 1000000000;
   const std::string shard = std::string("packed/") + kShard;
-  folder.target().write(shard, std::string(reinterpret_cast<const char*>(&length), 8) + "{");
+  folder.target().write(shard, patched(std::string(8, '\0'), 0, length) + "{");
   std::filesystem::resize_file(folder.shard(), length + 8);  // zeros that take no room
   CHECK(folder.defect() ==
         kWhere + "header length is 1000000000, at most 100000000 are allowed (ML_E_LIMIT, offset 0)");

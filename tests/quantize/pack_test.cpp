@@ -199,6 +199,18 @@ TEST_CASE("columns that do not fit stay BF16 and the report says why", "[seedlm]
   CHECK(n == 2);
 }
 
+TEST_CASE("weights whose scale is beyond BF16 are named by their row", "[seedlm]") {
+  const TempFolder folder;
+  TinyCheckpoint tiny;
+  tiny.add("model.layers.1.mlp.up_proj.weight", {96, 64}, std::numeric_limits<float>::max());
+  tiny.write(folder);
+  const auto report =
+      pack_model(folder.path(), folder.file("packed"), {.encoding = Encoding::q8g64, .threads = 2});
+  REQUIRE_FALSE(report);
+  CHECK(report.error().status == Status::limit);
+  CHECK(report.error().message == "weights of row 0 are too large for q8g64");
+}
+
 TEST_CASE("rules: the last match wins, one without a match is an error", "[seedlm]") {
   TempFolder folder;
   TinyCheckpoint().write(folder);

@@ -27,7 +27,7 @@ class SeedlmVectors {
   std::span<const std::byte> bytes(const std::string& name) const { return tensor(name).data; }
   std::vector<float> floats(const std::string& name) const {
     std::vector<float> values(bytes(name).size() / 4);
-    std::memcpy(values.data(), bytes(name).data(), values.size() * 4);
+    ml::load_le(bytes(name).data(), std::span(values));
     return values;
   }
 

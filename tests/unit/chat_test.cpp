@@ -129,6 +129,36 @@ TEST_CASE("What is not known is refused by name and line", "[chat]") {
   check_refused("{{ '<' ~ ('a' | safe) }}", Status::unsupported, "safe");
   check_refused("{% set x = messages | selectattr('role') %}", Status::unsupported, "generator");
   check_refused("{{ 'a'.join }}", Status::unsupported, "printing a method");
+  check_refused("{{ 2 == range }}{{ range == range }}", Status::unsupported,
+                "comparing two values of type function");
+  check_refused("{{ {}.items() == {}.items() }}", Status::unsupported, "comparing two views or generators");
+  check_refused("{{ [1] < [2] }}", Status::unsupported, "the order of lists");
+  check_refused("{{ 'aa' | replace('a', 'b', 1) }}", Status::unsupported, "'replace' with a count");
+  check_refused("{{ 1 | tojson(sort_keys=true) }}", Status::unsupported,
+                "'tojson' with ensure_ascii or sort_keys");
+  check_refused("{{ 1 | tojson(indent='x') }}", Status::unsupported, "an indent that is no number");
+  check_refused("{{ '1_000' | int }}", Status::unsupported, "text that is not a plain number");
+  check_refused("{{ 5 .foo() }}", Status::unsupported, "the function 'foo' of a int");
+  check_refused("{{ (5).real }}", Status::unsupported, "the attribute 'real'");
+  check_refused("{{ {}.update(1) }}", Status::unsupported, "the attribute 'update' of a dict");
+  check_refused("{{ {}.copy() }}", Status::unsupported, "the method 'copy' of a dict");
+  check_refused("{{ [('a' | safe), '<'] }}", Status::unsupported, "marked safe beside a list");
+  check_refused("{{ messages | map(attribute=[]) | list }}", Status::unsupported,
+                "an attribute of type list");
+  check_refused("{{ messages | map('select') | list }}", Status::unsupported,
+                "the filter 'select' inside 'map'");
+  check_refused("{{ dict([1]) }}", Status::unsupported, "a dict made of other than a dict");
+  check_refused("{{ ('a' | trim)() }}", Status::unsupported, "a call of a");
+  check_refused("{{ 'a' | trim()() }}", Status::unsupported, "calling the result of a filter");
+  check_refused("{% set n = namespace(a=1) %}{% for x in [1] if n.a %}{% endfor %}", Status::unsupported,
+                "a namespace in the condition of a for");
+  check_refused("{% for a, b in [[1]] %}{% endfor %}", Status::format, "1 values for 2 variables");
+  check_refused("{{ 'abc'[::0] }}", Status::format, "a slice's step is zero");
+  check_refused("{{ x[1:] }}", Status::format, "'x' is undefined");
+  check_refused("{{ '\\ud800' }}", Status::format, "an escape in a string is no character");
+  check_refused("{{ '\\x4' }}", Status::format, "an escape in a string is no character");
+  check_refused("{{ 1 | tojson(separators='x') }}", Status::format, "two separators");
+  check_refused("{{ 1 2 }}", Status::format, "a number");
   check_refused("{{ x.y }}", Status::format, "line 1: 'x' is undefined");
   check_refused("{% if 1 %}", Status::format, "'endif' is missing");
   check_refused("{{ 1", Status::format, "a tag does not end");
@@ -141,8 +171,11 @@ TEST_CASE("Templates never read the machine's clock", "[chat]") {
   CHECK(*render(text) == "no date");
   CHECK(*render(text, {.date = "2028-02-29"}) == "29 Feb 2028");
   check_refused("{{ strftime_now('%d') }}", ml::Status::unsupported, "asks for the date");
-  for (const char* date :
-       {"2027-02-29", "2027-13-01", "yesterday", "2027-01-01T25:00", "2027-01-01 10:00:00Z"}) {
+  const auto week = render("{{ strftime_now('%U') }}", {.date = "2028-02-29"});
+  REQUIRE_FALSE(week);
+  CHECK(week.error().message.find("'%U' in strftime_now") != std::string::npos);
+  for (const char* date : {"2027-02-29", "2027-13-01", "yesterday", "2027-01-01T25:00",
+                           "2027-01-01 10:00:00Z", "2027-01-01 10"}) {
     const auto rendered = render(text, {.date = date});
     REQUIRE_FALSE(rendered);
     CHECK(rendered.error().status == ml::Status::arg);
@@ -150,6 +183,8 @@ TEST_CASE("Templates never read the machine's clock", "[chat]") {
 }
 
 TEST_CASE("Variables and messages must be JSON of the right kind", "[chat]") {
+  CHECK(*render("{{ a }} {{ b }}", {.variables = R"({"a": -3, "b": 9223372036854775807})"}) ==
+        "-3 9223372036854775807");
   for (const char* variables : {"[]", "{", "{\"a\":1e999}", "{\"a\":99999999999999999999}", "1"}) {
     const auto rendered = render("{{ a }}", {.variables = variables});
     INFO(variables);

@@ -1,6 +1,7 @@
 #include "catch.hpp"
 #include "data.hpp"
 #include "folder.hpp"
+#include "patched.hpp"
 
 #include <ml/logits_file.hpp>
 
@@ -115,12 +116,6 @@ TEST_CASE("every truncation and every changed byte of a logit file is refused", 
 }
 
 namespace {
-
-template <class T>
-std::string patched(std::string bytes, std::size_t at, T value) {
-  std::memcpy(bytes.data() + at, &value, sizeof value);
-  return bytes;
-}
 
 // With checks that are right, as whoever means harm writes them.
 std::string sealed(std::string bytes, std::size_t row_bytes) {

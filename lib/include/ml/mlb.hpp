@@ -20,8 +20,8 @@ inline constexpr std::uint64_t kMlbHeaderBytes = 256;
 /// Every array of a .mlb starts at a multiple of it.
 inline constexpr std::uint64_t kMlbAlignment = 64;
 
-/// The header of a .mlb as it lies in the file: 40 little-endian words, then zeros. mlb_fields() describes
-/// each of them, mlb_rules() says which values are valid.
+/// The header of a .mlb: 40 words, little-endian in the file, then zeros. mlb_fields() describes each of
+/// them, mlb_rules() says which values are valid.
 struct MlbHeader {
   std::array<char, 4> magic = {'M', 'L', 'B', '1'};
   std::uint32_t version = 1;

@@ -2,6 +2,7 @@
 
 // Sixteen lanes in plain C++: what every other target must reproduce.
 
+#include "kernels/stored.hpp"
 #include "kernels/table.hpp"
 #include "util/half.hpp"
 
@@ -149,28 +150,24 @@ inline float fold_max(Floats a) {
   return a.lane[0];
 }
 
-// Weights of other types, widened exactly. The _n forms read n elements and leave zeros.
+// Weights of other types, little-endian, widened exactly. The _n forms read n elements and leave zeros.
 inline Floats load_f16_n(const unsigned char* p, std::uint64_t n) {
-  return map([&](auto i) {
-    std::uint16_t half = 0;
-    if (i < n) std::memcpy(&half, p + 2 * i, 2);
-    return f16_to_f32(half);
-  });
+  return map([&](auto i) { return i < n ? f16_to_f32(load_stored<std::uint16_t>(p + 2 * i)) : 0.0f; });
 }
 inline Floats load_f16(const unsigned char* p) { return load_f16_n(p, kLanes); }
 inline Floats broadcast_f16(const unsigned char* p) {
-  std::uint16_t half;
-  std::memcpy(&half, p, sizeof half);
-  return set1(f16_to_f32(half));
+  return set1(f16_to_f32(load_stored<std::uint16_t>(p)));
 }
 inline void store_f16_n(std::uint16_t* p, Floats a, std::uint64_t n) {
-  for (std::uint64_t i = 0; i < n; ++i) p[i] = f32_to_f16(a.lane[i]);
+  for (std::uint64_t i = 0; i < n; ++i) {
+    const std::uint16_t half = f32_to_f16(a.lane[i]);
+    p[i] = load_stored<std::uint16_t>(&half);
+  }
 }
 inline Floats load_bf16_n(const unsigned char* p, std::uint64_t n) {
   Ints bits = set1(0);
   for (std::uint64_t i = 0; i < n; ++i) {
-    std::uint16_t high;
-    std::memcpy(&high, p + 2 * i, 2);
+    const auto high = load_stored<std::uint16_t>(p + 2 * i);
     bits.lane[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(high) << 16);
   }
   return bits_to_floats(bits);
@@ -237,17 +234,11 @@ inline void load_columns(const unsigned char* const* rows, std::uint64_t offset,
   }
 }
 inline Floats quads_to_floats(Bytes a) {
-  Floats x;
-  std::memcpy(x.lane, a.byte, sizeof x.lane);
-  return x;
+  return map([&](auto i) { return load_stored<float>(a.byte + 4 * i); });
 }
 // The IEEE halves in the low or the high two bytes of each quad.
 inline Floats halves(Bytes a, std::uint64_t offset) {
-  return map([&](auto i) {
-    std::uint16_t half;
-    std::memcpy(&half, a.byte + 4 * i + offset, sizeof half);
-    return f16_to_f32(half);
-  });
+  return map([&](auto i) { return f16_to_f32(load_stored<std::uint16_t>(a.byte + 4 * i + offset)); });
 }
 inline Floats low_halves(Bytes a) { return halves(a, 0); }
 inline Floats high_halves(Bytes a) { return halves(a, 2); }

@@ -22,7 +22,7 @@ inline Floats spread_two(const float* p) {
 }
 inline Ints quads_to_ints(Bytes a) {
   Ints x;
-  std::memcpy(x.lane, a.byte, sizeof x.lane);
+  for (std::uint64_t i = 0; i < kLanes; ++i) x.lane[i] = load_stored<std::int32_t>(a.byte + 4 * i);
   return x;
 }
 // 0 1 2 3 -> 0 2 1 3 in each four lanes.
@@ -117,14 +117,13 @@ inline Bytes map_words(Op op) {
   Bytes x;
   for (std::uint64_t i = 0; i < 2 * kLanes; ++i) {
     const auto word = static_cast<std::uint16_t>(op(i));
-    std::memcpy(x.byte + 2 * i, &word, 2);
+    x.byte[2 * i] = static_cast<unsigned char>(word);
+    x.byte[2 * i + 1] = static_cast<unsigned char>(word >> 8);
   }
   return x;
 }
 inline std::uint16_t word_of(const Bytes& a, std::uint64_t i) {
-  std::uint16_t word;
-  std::memcpy(&word, a.byte + 2 * i, 2);
-  return word;
+  return load_stored<std::uint16_t>(a.byte + 2 * i);
 }
 // Signed nibble kAt of each word, 0 the lowest.
 template <int kAt>
