@@ -105,12 +105,14 @@ void KvCache::store(const kernels::Table& table, std::uint32_t position, const f
 void KvCache::copy_position(std::uint32_t position, std::byte* out) const {
   for (std::uint64_t i = 0; i < n_rows_; ++i, out += row_bytes_) {
     std::memcpy(out, row(i, position), row_bytes_);
+    if (type_ == KvType::f32) order_le(out, sizeof(float), row_dim_);  // the others lie in that order
   }
 }
 
 void KvCache::restore_position(std::uint32_t position, const std::byte* in) {
   for (std::uint64_t i = 0; i < n_rows_; ++i, in += row_bytes_) {
     std::memcpy(row(i, position), in, row_bytes_);
+    if (type_ == KvType::f32) order_le(row(i, position), sizeof(float), row_dim_);
   }
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
-// A saved session. Private to this library, but checked like any file. Its numbers have the byte order of the
-// machine that wrote it: the version tells a file of the other order.
+// A saved session. Little-endian; private to this library, but checked like any file.
 //
 //   0   char[4]  magic MLS1
 //   4   u32      version, 1

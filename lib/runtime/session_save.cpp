@@ -30,7 +30,7 @@ class HashedOutput {
   }
   Result<void> finish() {
     const std::uint64_t hash = XXH3_64bits_digest(state_);
-    return out_.write(std::as_bytes(std::span(&hash, 1)));
+    return out_.write(LittleEndian(std::span(&hash, 1)).bytes());
   }
 
  private:
@@ -53,6 +53,12 @@ std::uint64_t layer_bytes(const ModelDesc& desc, Sequence& sequence, std::uint32
   return 0;
 }
 
+void order_header(SessionHeader& header) {
+  order_le(&header.version, 4, 1);
+  order_le(&header.fingerprint, 8, 1);
+  order_le(&header.kv, 4, 4);
+}
+
 }  // namespace
 
 Result<SessionHeader> read_session_header(std::span<const std::byte> bytes) {
@@ -63,14 +69,13 @@ Result<SessionHeader> read_session_header(std::span<const std::byte> bytes) {
   }
   SessionHeader header;
   std::memcpy(&header, bytes.data(), sizeof header);
+  order_header(header);
   if (!std::equal(header.magic, header.magic + 4, kSessionMagic)) return damaged("magic must be MLS1", 0);
   if (header.version != kSessionVersion) {
     return damaged(fmt::format("version is {}, must be {}", header.version, kSessionVersion), 4);
   }
   const std::uint64_t end = bytes.size() - kSessionHashBytes;
-  std::uint64_t hash;
-  std::memcpy(&hash, bytes.data() + end, sizeof hash);
-  if (XXH3_64bits(bytes.data(), end) != hash) {
+  if (XXH3_64bits(bytes.data(), end) != load_le<std::uint64_t>(bytes.data() + end)) {
     return damaged("checksum does not match: the file is damaged or incomplete", end);
   }
   if (header.kv > static_cast<std::uint32_t>(KvType::fp4))
@@ -93,23 +98,23 @@ Result<void> Session::save(OutputFile& out, std::span<const std::uint32_t> pendi
   const Engine& engine = *impl_->engine;
   Sequence& sequence = impl_->sequence;
   const std::uint32_t position = sequence.position();
-  const SessionHeader header{
-      .magic = {kSessionMagic[0], kSessionMagic[1], kSessionMagic[2], kSessionMagic[3]},
-      .version = kSessionVersion,
-      .fingerprint = model_fingerprint(engine.model()),
-      .kv = static_cast<std::uint32_t>(*engine.options().kv),
-      .activations = static_cast<std::uint32_t>(engine.options().activations),
-      .position = position,
-      .n_tokens = position + static_cast<std::uint32_t>(pending.size())};
+  SessionHeader header{.magic = {kSessionMagic[0], kSessionMagic[1], kSessionMagic[2], kSessionMagic[3]},
+                       .version = kSessionVersion,
+                       .fingerprint = model_fingerprint(engine.model()),
+                       .kv = static_cast<std::uint32_t>(*engine.options().kv),
+                       .activations = static_cast<std::uint32_t>(engine.options().activations),
+                       .position = position,
+                       .n_tokens = position + static_cast<std::uint32_t>(pending.size())};
+  order_header(header);
   HashedOutput hashed(out);
   ML_CHECK(hashed.write(std::as_bytes(std::span(&header, 1))));
-  ML_CHECK(hashed.write(std::as_bytes(std::span(sequence.tokens))));
-  ML_CHECK(hashed.write(std::as_bytes(pending)));
+  ML_CHECK(hashed.write(LittleEndian(std::span(sequence.tokens)).bytes()));
+  ML_CHECK(hashed.write(LittleEndian(pending).bytes()));
   const ModelDesc& desc = engine.desc();
   std::vector<std::byte> row;
   for (std::uint32_t layer = 0; layer < desc.n_layers(); ++layer) {
     if (desc.layers[layer].kind == LayerKind::gated_delta) {
-      ML_CHECK(hashed.write(std::as_bytes(sequence.state(layer))));
+      ML_CHECK(hashed.write(LittleEndian(sequence.state(layer)).bytes()));
       continue;
     }
     const KvCache& cache = sequence.cache(layer);
@@ -158,7 +163,7 @@ Result<std::vector<std::uint32_t>> Session::restore(std::span<const std::byte> b
 
   const std::byte* in = bytes.data() + kSessionHeaderBytes;
   std::vector<std::uint32_t> tokens(header.n_tokens);
-  if (!tokens.empty()) std::memcpy(tokens.data(), in, 4 * tokens.size());
+  load_le(in, std::span(tokens));
   in += 4 * tokens.size();
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i] >= desc.vocab) {
@@ -170,7 +175,7 @@ Result<std::vector<std::uint32_t>> Session::restore(std::span<const std::byte> b
   for (std::uint32_t layer = 0; layer < desc.n_layers(); ++layer) {
     if (desc.layers[layer].kind == LayerKind::gated_delta) {
       const std::span<float> state = sequence.state(layer);
-      std::memcpy(state.data(), in, state.size_bytes());
+      load_le(in, state);
       in += state.size_bytes();
       continue;
     }

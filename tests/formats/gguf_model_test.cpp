@@ -465,12 +465,15 @@ TEST_CASE("looking into a GGUF file lists keys, abbreviates arrays and decodes w
   CHECK(std::get<std::int64_t>(odd->fields[odd->fields.size() - 2].value) == -7);
   CHECK(std::get<std::string>(odd->fields.back().value) == "0.25");
   REQUIRE(odd->defects.size() == 1);
-  CHECK(describe(odd->defects[0]) ==
-        "row 255, column 255 is not finite (ML_E_FORMAT, tensor blk.0.ffn_down.weight)");
+  CHECK(odd->defects[0].message == "row 255, column 255 is not finite");
+  CHECK(odd->defects[0].tensor == "blk.0.ffn_down.weight");
   model = TinyModel();
-  model.at("blk.0.attn_k.weight").dims = {256, 256};
+  model.erase("llama.block_count");
   folder.write("k.gguf", model.bytes());
-  const auto misfit = inspect(folder.file("k.gguf"));
-  REQUIRE_FALSE(misfit);
-  CHECK(misfit.error().status == Status::shape);
+  const auto lacking = inspect(folder.file("k.gguf"));
+  REQUIRE_FALSE(lacking);
+  CHECK(lacking.error().message == "llama.block_count is missing, must be a number");
+  const auto checked_lacking = inspect(folder.file("k.gguf"), {.check = true});
+  REQUIRE(checked_lacking);
+  CHECK(checked_lacking->defects.front().message == lacking.error().message);
 }
