@@ -101,13 +101,9 @@ TEST_CASE("values come from objects and lists in each other, weights from an ind
   TinyCheckpoint tiny;
   tiny.config["layers"] = {{{"width", 1}}, {{"width", 64}}};
   tiny.write(folder);
-  folder.write(
-      "model.safetensors.index.json", R"({"weight_map": {)" + [&] {
-        std::string map;
-        for (const auto& [name, entry] : tiny.tensors)
-          map += (map.empty() ? "" : ",") + json(name).dump() + R"(:"model.safetensors")";
-        return map;
-      }() + "}}");
+  json index;
+  for (const auto& [name, entry] : tiny.tensors) index["weight_map"][name] = "model.safetensors";
+  folder.write("model.safetensors.index.json", index.dump());
   json recipe = tiny_recipe();
   recipe["config"]["dim"]["path"] = "layers.1.width";
   recipe["files"]["w"] = "model.safetensors.index.json";
