@@ -239,7 +239,10 @@ TEST_CASE("arrays of a GGUF file say which layers have a window", "[formats]") {
   };
   CHECK(refused([&](auto& m) {
           m.add(key, std::vector<std::string>{"yes"});
-        }).starts_with(key + " is an array of 1 string, must be an array of bools or a number"));
+        }).starts_with(key + " is an array of 1 string, must be a whole number of 0 or more"));
+  CHECK(refused([&](auto& m) {
+          m.add_numbers(key, GgufType::f32, std::vector<float>{0.5f});
+        }).starts_with(key + " is an array of 1 f32, must be an array of bools or a number"));
   CHECK(refused([&](auto& m) {
           m.add_numbers(key, GgufType::u32, std::vector<std::uint32_t>{1, 1});
         }).starts_with(key + " is an array of 2 u32, must be an array of 1 elements"));
@@ -465,12 +468,15 @@ TEST_CASE("looking into a GGUF file lists keys, abbreviates arrays and decodes w
   CHECK(std::get<std::int64_t>(odd->fields[odd->fields.size() - 2].value) == -7);
   CHECK(std::get<std::string>(odd->fields.back().value) == "0.25");
   REQUIRE(odd->defects.size() == 1);
-  CHECK(describe(odd->defects[0]) ==
-        "row 255, column 255 is not finite (ML_E_FORMAT, tensor blk.0.ffn_down.weight)");
+  CHECK(odd->defects[0].message == "row 255, column 255 is not finite");
+  CHECK(odd->defects[0].tensor == "blk.0.ffn_down.weight");
   model = TinyModel();
-  model.at("blk.0.attn_k.weight").dims = {256, 256};
+  model.erase("llama.block_count");
   folder.write("k.gguf", model.bytes());
-  const auto misfit = inspect(folder.file("k.gguf"));
-  REQUIRE_FALSE(misfit);
-  CHECK(misfit.error().status == Status::shape);
+  const auto lacking = inspect(folder.file("k.gguf"));
+  REQUIRE_FALSE(lacking);
+  CHECK(lacking.error().message == "llama.block_count is missing, must be a number");
+  const auto checked_lacking = inspect(folder.file("k.gguf"), {.check = true});
+  REQUIRE(checked_lacking);
+  CHECK(checked_lacking->defects.front().message == lacking.error().message);
 }
