@@ -11,6 +11,8 @@
 #include <ml/output.hpp>
 
 #include <unistd.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include <string>
 #include <vector>

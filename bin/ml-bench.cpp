@@ -3,6 +3,8 @@
 #include "ml_bench/encodings.hpp"
 #include "ml_bench/report.hpp"
 
+#include <nlohmann/json.hpp>
+
 int main(int argc, char** argv) {
   ml_bench::Options options;
   cli::Tool tool("ml-bench", "Measures how fast language models run here, and what limits them.",

@@ -8,6 +8,8 @@
 #include <ml/output.hpp>
 #include <ml/tokenizer.hpp>
 
+#include <CLI/CLI.hpp>
+
 #include <utility>
 
 namespace {

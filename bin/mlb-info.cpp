@@ -8,6 +8,9 @@
 
 #include <ml/inspect.hpp>
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
 #include <optional>
 #include <string>
 #include <vector>

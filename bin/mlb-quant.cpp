@@ -11,6 +11,9 @@
 #include <ml/output.hpp>
 #include <ml/quantize.hpp>
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <filesystem>
 #include <system_error>

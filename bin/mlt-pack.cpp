@@ -6,6 +6,8 @@
 #include <ml/output.hpp>
 #include <ml/tokenizer.hpp>
 
+#include <CLI/CLI.hpp>
+
 namespace {
 
 struct Options {

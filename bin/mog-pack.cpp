@@ -7,6 +7,9 @@
 #include <ml/mog_pack.hpp>
 #include <ml/output.hpp>
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
 namespace {
 
 struct Arguments {

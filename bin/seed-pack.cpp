@@ -8,6 +8,9 @@
 
 #include <ml/seed_pack.hpp>
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 
 namespace {

@@ -1,5 +1,7 @@
 #include "common/csv.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <map>
 

@@ -3,6 +3,7 @@
 #include "common/text.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <span>
@@ -28,7 +29,7 @@ constexpr std::string_view kStyle = R"(</title>
 @media (prefers-color-scheme: dark) {
   :root { --paper: #14171a; --ink: #e8eaed; --faint: #a0a6ad; --line: #363b41; --one: #7fb2f2; --two: #f0a06a; }
 }
-body { margin: 0 auto; max-width: 60rem; padding: 1rem; background: var(--paper); color: var(--ink);
+body { margin: 0 auto; max-width: 75rem; padding: 1rem; background: var(--paper); color: var(--ink);
   font: 16px/1.45 system-ui, sans-serif; }
 h1 { font-size: 1.4rem; overflow-wrap: anywhere; margin: 0.5rem 0 0; }
 h2 { font-size: 1.1rem; margin: 2rem 0 0.5rem; }

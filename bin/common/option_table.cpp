@@ -1,5 +1,7 @@
 #include "common/option_table.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <string_view>
 

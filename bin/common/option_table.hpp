@@ -2,10 +2,12 @@
 
 #include "common/values.hpp"
 
-#include <CLI/CLI.hpp>
-
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;
+}
 
 namespace cli {
 

@@ -10,6 +10,7 @@
 
 #include <fmt/ranges.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -114,21 +115,23 @@ Tool::Tool(std::string name, std::string summary, std::string example)
     : name_(std::move(name)),
       summary_(std::move(summary)),
       example_(std::move(example)),
-      app_(summary_, name_) {
-  app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+      app_(std::make_unique<CLI::App>(summary_, name_)) {
+  app_->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   add_target();
-  app_.set_help_flag("-h,--help", "Print this text and exit")->group(kCommonGroup);
-  app_.set_version_flag("--version", std::string(), "Print the versions and the CPU target in use, and exit")
+  app_->set_help_flag("-h,--help", "Print this text and exit")->group(kCommonGroup);
+  app_->set_version_flag("--version", std::string(), "Print the versions and the CPU target in use, and exit")
       ->group(kCommonGroup);
-  app_.add_flag("-q,--quiet", quiet_, "No notes and no progress on standard error")->group(kCommonGroup);
-  app_.add_option_function<std::string>("--completion",
-                                        [](const std::string& shell) { throw CompletionAsked{shell}; })
+  app_->add_flag("-q,--quiet", quiet_, "No notes and no progress on standard error")->group(kCommonGroup);
+  app_->add_option_function<std::string>("--completion",
+                                         [](const std::string& shell) { throw CompletionAsked{shell}; })
       ->check(CLI::IsMember({"bash", "zsh", "fish"}))
       ->group("");
 }
 
+Tool::~Tool() = default;
+
 void Tool::add_threads() {
-  app_.add_option("-t,--threads", threads_, "Threads to use; default: all cores this process may run on")
+  app_->add_option("-t,--threads", threads_, "Threads to use; default: all cores this process may run on")
       ->check(CLI::Range(0u, kMaxThreads))
       ->group(kCommonGroup);
 }
@@ -138,28 +141,28 @@ void Tool::add_target() {
   for (const ml::Target target : ml::built_targets()) {
     names += (names.empty() ? "{" : ",") + std::string(ml::target_name(target));
   }
-  app_.add_option("--target", target_name_, "Instruction set to use; default: ML_TARGET, then the fastest")
+  app_->add_option("--target", target_name_, "Instruction set to use; default: ML_TARGET, then the fastest")
       ->type_name(names + "}")
       ->group(kCommonGroup);
 }
 
 void Tool::allow_targets() {
   target_list_ = true;
-  CLI::Option* option = app_.get_option("--target");
+  CLI::Option* option = app_->get_option("--target");
   option->type_name(option->get_type_name() + "[,...]");
 }
 
 void Tool::add_force() {
-  app_.add_flag("-f,--force", force_, "Replace an existing output file")->group(kCommonGroup);
+  app_->add_flag("-f,--force", force_, "Replace an existing output file")->group(kCommonGroup);
 }
 
 void Tool::add_verbose() {
-  app_.add_flag("-v,--verbose", verbose_, "Say on standard error what is decided, and why")
+  app_->add_flag("-v,--verbose", verbose_, "Say on standard error what is decided, and why")
       ->group(kCommonGroup);
 }
 
 bool Tool::parse(int argc, char** argv) {
-  for (CLI::Option* option : app_.get_options()) {
+  for (CLI::Option* option : app_->get_options()) {
     if (option->get_items_expected_max() == 0) continue;
     option->transform(without_mark);
     const std::string type = option->get_type_name();
@@ -170,18 +173,18 @@ bool Tool::parse(int argc, char** argv) {
     if (option->nonpositional()) option->allow_extra_args(false);
   }
   try {
-    app_.parse(marked_arguments(argc, argv));
+    app_->parse(marked_arguments(argc, argv));
   } catch (const CLI::CallForHelp&) {
-    print(help_text(name_, summary_, example_, option_table(app_)));
+    print(help_text(name_, summary_, example_, option_table(*app_)));
     return false;
   } catch (const CLI::CallForVersion&) {
     print_version();
     return false;
   } catch (const CompletionAsked& asked) {
-    print(completion_script(asked.shell, name_, option_table(app_)));
+    print(completion_script(asked.shell, name_, option_table(*app_)));
     return false;
   } catch (const CLI::ParseError& error) {
-    fail_usage(usage_message(app_, error));
+    fail_usage(usage_message(*app_, error));
     return false;
   }
   return take_target();
@@ -216,7 +219,7 @@ bool Tool::take_target(const std::string& name) {
 
 void Tool::print_version() {
   // The parser stops at --version, so the option has its text but not yet the variable.
-  if (const CLI::Option* option = app_.get_option("--target"); option->count() > 0) {
+  if (const CLI::Option* option = app_->get_option("--target"); option->count() > 0) {
     target_name_ = option->results().back();
   }
   if (!take_target()) return;
@@ -282,7 +285,7 @@ void Tool::detail_machine() {
            : from_variable       ? "as ML_TARGET says"
                                  : "the fastest that this machine runs");
   }
-  if (app_.get_option_no_throw("--threads") == nullptr || target_list_) return;
+  if (app_->get_option_no_throw("--threads") == nullptr || target_list_) return;
   detail("threads {}: {}", threads_ == 0 ? ml::available_threads() : threads_,
          threads_ == 0 ? "all cores that this process may run on" : "as --threads says");
 }

@@ -6,12 +6,16 @@
 #include <ml/target.hpp>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace CLI {
+class App;  // CLI/CLI.hpp takes seconds to compile: files that add options include it
+}
 
 namespace cli {
 
@@ -23,9 +27,10 @@ class Tool {
   /// @param summary  one line for --help
   /// @param example  a whole command, the last line of --help
   Tool(std::string name, std::string summary, std::string example);
+  ~Tool();
 
   /// The option table. Add operands and options to it before main().
-  CLI::App& app() { return app_; }
+  CLI::App& app() { return *app_; }
   /// Adds -t/--threads; threads() is 0 (all cores) when it is not given.
   void add_threads();
   /// Lets --target take a list; the option has been added for all tools.
@@ -88,7 +93,7 @@ class Tool {
   std::string name_;
   std::string summary_;
   std::string example_;
-  CLI::App app_;
+  const std::unique_ptr<CLI::App> app_;
   std::string out_;
   bool out_failed_ = false;
   std::string target_name_;

@@ -8,6 +8,8 @@
 
 #include <ml/input.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>

@@ -5,6 +5,8 @@
 
 #include <ml/version.hpp>
 
+#include <nlohmann/json.hpp>
+
 namespace ml_bench {
 
 namespace {

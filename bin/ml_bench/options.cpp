@@ -7,6 +7,8 @@
 #include <ml/inspect.hpp>
 #include <ml/target.hpp>
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <charconv>
 #include <map>

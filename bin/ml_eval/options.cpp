@@ -5,6 +5,8 @@
 #include "common/standard_input.hpp"
 #include "ml_eval/texts.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <array>
 #include <map>

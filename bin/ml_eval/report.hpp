@@ -3,7 +3,7 @@
 #include "common/html_page.hpp"
 #include "ml_eval/evaluator.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <string>
 #include <vector>

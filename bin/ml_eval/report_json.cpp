@@ -4,6 +4,8 @@
 
 #include <ml/input.hpp>
 
+#include <nlohmann/json.hpp>
+
 namespace ml_eval {
 
 namespace {

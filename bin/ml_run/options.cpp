@@ -2,6 +2,8 @@
 
 #include "common/shard.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <charconv>
 #include <filesystem>
 #include <map>

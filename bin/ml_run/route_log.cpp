@@ -2,6 +2,8 @@
 
 #include "common/text.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <string_view>
 
 namespace cli {

@@ -4,7 +4,7 @@
 
 #include "common/tool.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <optional>
 #include <string>

@@ -3,6 +3,8 @@
 #include "mlb_info/details.hpp"
 #include "mlb_info/words.hpp"
 
+#include <nlohmann/json.hpp>
+
 namespace mlb_info {
 
 namespace {

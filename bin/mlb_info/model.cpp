@@ -3,6 +3,7 @@
 #include <ml/session.hpp>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 

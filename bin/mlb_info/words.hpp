@@ -2,7 +2,7 @@
 
 #include <ml/inspect.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
 #include <string>

@@ -2,6 +2,8 @@
 
 #include "common/standard_input.hpp"
 
+#include <CLI/CLI.hpp>
+
 namespace mlt_encode {
 
 void add_options(cli::Tool& tool, Options& options) {

@@ -7,6 +7,9 @@
 #include <ml/input.hpp>
 #include <ml/tokenizer.hpp>
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
 namespace seed_pack {
 
 namespace {

@@ -4,7 +4,7 @@
 #include "chat/interpreter.hpp"
 #include "chat/names.hpp"
 #include "chat/text.hpp"
-#include "util/json.hpp"
+#include "util/show_name.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>

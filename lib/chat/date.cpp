@@ -1,5 +1,5 @@
 #include "chat/interpreter.hpp"
-#include "util/json.hpp"
+#include "util/show_name.hpp"
 
 #include <fmt/format.h>
 

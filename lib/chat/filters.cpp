@@ -1,6 +1,6 @@
 #include "chat/interpreter.hpp"
 #include "chat/text.hpp"
-#include "util/json.hpp"
+#include "util/show_name.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 
 #include "chat/literals.hpp"
 #include "chat/text.hpp"
-#include "util/json.hpp"
+#include "util/show_name.hpp"
 #include "util/try.hpp"
 #include "util/utf8.hpp"
 

@@ -1,6 +1,6 @@
 #include "chat/parse_expression.hpp"
 
-#include "util/json.hpp"
+#include "util/show_name.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #include "chat/parser.hpp"
 
 #include "chat/parse_expression.hpp"
-#include "util/json.hpp"
+#include "util/show_name.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // The tests that `is` names.
 
 #include "chat/interpreter.hpp"
-#include "util/json.hpp"
+#include "util/show_name.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>

@@ -2,6 +2,7 @@
 
 #include "chat/value.hpp"
 #include "util/json.hpp"
+#include "util/show_name.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>

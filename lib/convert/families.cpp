@@ -6,7 +6,7 @@
 #include "convert/qwen.hpp"
 #include "convert/qwen35.hpp"
 #include "convert/smollm3.hpp"
-#include "util/json.hpp"
+#include "util/show_name.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>

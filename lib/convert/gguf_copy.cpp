@@ -5,7 +5,7 @@
 #include "util/aligned_buffer.hpp"
 #include "util/bytes.hpp"
 #include "util/exact_math.hpp"
-#include "util/json.hpp"
+#include "util/show_name.hpp"
 #include "util/thread_pool.hpp"
 #include "util/try.hpp"
 

@@ -4,6 +4,7 @@
 #include "formats/imatrix.hpp"
 #include "util/bytes.hpp"
 #include "util/name_list.hpp"
+#include "util/show_name.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>

@@ -2,8 +2,8 @@
 
 #include "convert/gguf_copy.hpp"
 #include "model/rope_rows.hpp"
-#include "util/json.hpp"
 #include "util/name_list.hpp"
+#include "util/show_name.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
 #include "convert/recipe.hpp"
 
 #include "util/json.hpp"
+#include "util/show_name.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>

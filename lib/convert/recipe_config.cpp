@@ -5,6 +5,7 @@
 #include "formats/mog_layout.hpp"
 #include "util/bytes.hpp"
 #include "util/json.hpp"
+#include "util/show_name.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>

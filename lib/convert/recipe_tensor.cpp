@@ -3,7 +3,7 @@
 #include "formats/mog_layout.hpp"
 #include "model/rope_rows.hpp"
 #include "util/checked.hpp"
-#include "util/json.hpp"
+#include "util/show_name.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>

@@ -5,6 +5,7 @@
 #include "convert/tokenizer_vocab.hpp"
 #include "formats/mog.hpp"
 #include "util/bytes.hpp"
+#include "util/json.hpp"
 #include "util/mapped_file.hpp"
 #include "util/try.hpp"
 

@@ -1,5 +1,6 @@
 #include "convert/tokenizer_vocab.hpp"
 #include "tokenizer/added_tokens.hpp"
+#include "util/json.hpp"
 #include "util/try.hpp"
 
 namespace ml {

@@ -2,8 +2,6 @@
 
 #include <ml/tokenizer.hpp>
 
-#include "util/json.hpp"
-
 #include <fmt/format.h>
 
 #include <string>

@@ -1,5 +1,6 @@
 #include "convert/tokenizer_pipeline.hpp"
 
+#include "util/json.hpp"
 #include "util/try.hpp"
 
 namespace ml {

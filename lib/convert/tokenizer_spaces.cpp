@@ -1,4 +1,5 @@
 #include "convert/tokenizer_pipeline.hpp"
+#include "util/json.hpp"
 #include "util/space_mark.hpp"
 #include "util/try.hpp"
 

@@ -1,5 +1,7 @@
 #include "convert/tokenizer_specials.hpp"
 
+#include "util/json.hpp"
+
 namespace ml {
 
 namespace {

@@ -1,4 +1,5 @@
 #include "convert/tokenizer_vocab.hpp"
+#include "util/json.hpp"
 #include "util/try.hpp"
 #include "util/utf8.hpp"
 

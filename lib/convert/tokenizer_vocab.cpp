@@ -1,5 +1,6 @@
 #include "convert/tokenizer_vocab.hpp"
 
+#include "util/json.hpp"
 #include "util/try.hpp"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 
 #include "util/bytes.hpp"
 #include "util/checked.hpp"
-#include "util/json.hpp"
+#include "util/show_name.hpp"
 #include "util/utf8.hpp"
 
 #include <fmt/format.h>

@@ -4,7 +4,6 @@
 #include "formats/inspect.hpp"
 #include "formats/inspect_tensors.hpp"
 #include "util/bytes.hpp"
-#include "util/json.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>

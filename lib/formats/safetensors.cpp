@@ -3,6 +3,7 @@
 #include "util/bytes.hpp"
 #include "util/checked.hpp"
 #include "util/json.hpp"
+#include "util/show_name.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>

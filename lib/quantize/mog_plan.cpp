@@ -8,6 +8,7 @@
 #include "util/bytes.hpp"
 #include "util/json.hpp"
 #include "util/name_list.hpp"
+#include "util/show_name.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>

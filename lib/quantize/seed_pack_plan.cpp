@@ -4,6 +4,7 @@
 #include "util/bytes.hpp"
 #include "util/glob.hpp"
 #include "util/json.hpp"
+#include "util/show_name.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 
 #include "convert/tensors.hpp"
 #include "formats/folder.hpp"
-#include "util/json.hpp"
+#include "util/show_name.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 #include "util/json.hpp"
+#include "util/show_name.hpp"
 
 #include <fmt/format.h>
 

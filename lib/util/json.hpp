@@ -22,7 +22,4 @@ Result<nlohmann::json> parse_json(std::string_view text);
 /// A value as messages show it: compact JSON, cut off where it grows long.
 std::string show_json(const nlohmann::json& value);
 
-/// A name from a file as messages show it: control characters escaped, cut off where it grows long.
-std::string show_name(std::string_view name);
-
 }  // namespace ml

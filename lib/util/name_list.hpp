@@ -1,6 +1,6 @@
 #pragma once
 
-#include "util/json.hpp"
+#include "util/show_name.hpp"
 
 #include <fmt/format.h>
 

@@ -6,6 +6,9 @@
 #include "common/terminal.hpp"
 #include "common/text.hpp"
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
 #include <cstdlib>
 #include <map>
 #include <sstream>

@@ -6,6 +6,8 @@
 
 #include <ml/output.hpp>
 
+#include <CLI/CLI.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <span>
