@@ -239,7 +239,10 @@ TEST_CASE("arrays of a GGUF file say which layers have a window", "[formats]") {
   };
   CHECK(refused([&](auto& m) {
           m.add(key, std::vector<std::string>{"yes"});
-        }).starts_with(key + " is an array of 1 string, must be an array of bools or a number"));
+        }).starts_with(key + " is an array of 1 string, must be a whole number of 0 or more"));
+  CHECK(refused([&](auto& m) {
+          m.add_numbers(key, GgufType::f32, std::vector<float>{0.5f});
+        }).starts_with(key + " is an array of 1 f32, must be an array of bools or a number"));
   CHECK(refused([&](auto& m) {
           m.add_numbers(key, GgufType::u32, std::vector<std::uint32_t>{1, 1});
         }).starts_with(key + " is an array of 2 u32, must be an array of 1 elements"));

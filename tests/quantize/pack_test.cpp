@@ -199,7 +199,7 @@ TEST_CASE("columns that do not fit stay BF16 and the report says why", "[seedlm]
   CHECK(n == 2);
 }
 
-TEST_CASE("weights whose scale is beyond BF16 are named by their row", "[seedlm]") {
+TEST_CASE("weights that are infinite as BF16 are named by row and column", "[seedlm]") {
   const TempFolder folder;
   TinyCheckpoint tiny;
   tiny.add("model.layers.1.mlp.up_proj.weight", {96, 64}, std::numeric_limits<float>::max());
@@ -207,8 +207,8 @@ TEST_CASE("weights whose scale is beyond BF16 are named by their row", "[seedlm]
   const auto report =
       pack_model(folder.path(), folder.file("packed"), {.encoding = Encoding::q8g64, .threads = 2});
   REQUIRE_FALSE(report);
-  CHECK(report.error().status == Status::limit);
-  CHECK(report.error().message == "weights of row 0 are too large for q8g64");
+  CHECK(report.error().status == Status::format);
+  CHECK(report.error().message == "weight of row 0, column 0 is infinite, must be finite");
 }
 
 TEST_CASE("rules: the last match wins, one without a match is an error", "[seedlm]") {
