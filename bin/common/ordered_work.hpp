@@ -1,5 +1,7 @@
 #pragma once
 
+#include <ml/start_threads.hpp>
+
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -16,11 +18,12 @@ namespace cli {
 template <class T>
 class OrderedWork {
  public:
-  /// @param n_threads  at least 1; with 1 each job runs in add()
+  /// @param n_threads  at least 1; with 1, and where none can be started, each job runs in add()
   /// @param take       receives each result, on the thread that calls add() and finish()
-  OrderedWork(unsigned n_threads, std::function<void(T)> take) : take_(std::move(take)) {
-    if (n_threads < 2) return;
-    for (unsigned i = 0; i < n_threads; ++i) threads_.emplace_back([this] { work(); });
+  OrderedWork(unsigned n_threads, std::function<void(T)> take)
+      : take_(std::move(take)), worker_([this](unsigned) { work(); }) {
+    if (n_threads > 1)
+      threads_ = ml::start_threads(n_threads + 1, worker_);  // the caller takes results alone
   }
 
   ~OrderedWork() {
@@ -73,7 +76,8 @@ class OrderedWork {
     }
   }
 
-  std::function<void(T)> take_;
+  const std::function<void(T)> take_;
+  const std::function<void(unsigned)> worker_;
   std::deque<std::future<T>> results_;
   std::mutex mutex_;
   std::condition_variable wake_;

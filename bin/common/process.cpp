@@ -2,19 +2,43 @@
 
 #include <ml/output.hpp>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
+#include <exception>
 #include <initializer_list>
+#include <new>
 
 namespace cli {
 
 namespace {
 
 std::string_view program_name;
+
+[[noreturn]] void end_with_message(std::string_view name, std::string_view text) {
+  ml::remove_temporaries();
+  write_fully(STDERR_FILENO, name);
+  write_fully(STDERR_FILENO, text);
+  ::_exit(1);
+}
+
+void end_uncaught();
+const std::terminate_handler default_handler = std::set_terminate(end_uncaught);
+
+void end_uncaught() {
+  if (const std::exception_ptr uncaught = std::current_exception()) {
+    try {
+      std::rethrow_exception(uncaught);
+    } catch (const std::bad_alloc&) {
+      end_with_message(program_invocation_short_name, ": memory could not be allocated (ML_E_NOMEM)\n");
+    } catch (...) {  // a fault of the program
+    }
+  }
+  default_handler();
+}
 
 // Only async-signal-safe calls. SA_RESETHAND has restored the default action, so the signal ends the process
 // with the status its parent expects.
@@ -27,11 +51,7 @@ void end_by_signal(int signal) {
 void end_by_bus_error(int) {
   static std::atomic_flag spoken = ATOMIC_FLAG_INIT;
   while (spoken.test_and_set()) ::pause();  // another thread ends the process
-  ml::remove_temporaries();
-  constexpr std::string_view kText = ": an input file became shorter while it was read (ML_E_IO)\n";
-  write_fully(STDERR_FILENO, program_name);
-  write_fully(STDERR_FILENO, kText);
-  ::_exit(1);
+  end_with_message(program_name, ": an input file became shorter while it was read (ML_E_IO)\n");
 }
 
 }  // namespace
@@ -50,7 +70,7 @@ void install_signal_handlers(std::string_view name) {
   bus_error.sa_handler = end_by_bus_error;
   sigemptyset(&bus_error.sa_mask);
   ::sigaction(SIGBUS, &bus_error, nullptr);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGXCPU, SIGALRM, SIGUSR1, SIGUSR2}) {
     struct sigaction action {};
     // What the caller ignores (nohup) stays ignored, but a reader that went away must end us.
     if (signal != SIGPIPE && ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN)

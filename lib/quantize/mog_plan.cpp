@@ -149,7 +149,8 @@ class Planner {
     pack_.tokenizer = path;
     std::error_code ignored;
     if (optional.get<bool>() && !std::filesystem::exists(path, ignored)) return std::vector<std::byte>();
-    ML_TRY(const LoadedTokenizer loaded, load_tokenizer(path, {}));
+    ML_TRY(auto input, InputBytes::open_regular(path));
+    ML_TRY(const LoadedTokenizer loaded, load_tokenizer(TokenizerSource{path, std::move(input)}, {}));
     auto bytes = write_mog_tokenizer(loaded.contents);
     if (!bytes) return with_path(std::move(bytes.error()), path);
     for (const std::string& note : loaded.notes) pack_.report.notes.push_back(note);

@@ -107,7 +107,14 @@ Result<void> PackWork::keep(Encoding encoding, const MatrixSource& source,
                      .shape = {check.size()},
                      .data = as_bytes(std::string_view(check))});
   ML_TRY(const std::vector<std::byte> bytes, write_safetensors(entries));
-  ML_TRY(OutputFile file, OutputFile::create(path_of(key), {.force = true}));
+  const std::string path = path_of(key);
+  std::error_code ignored;
+  if (const auto there = std::filesystem::status(path, ignored);
+      std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) {
+    return Error{
+        .status = Status::io, .message = "lies where work is kept and is no regular file", .path = path};
+  }
+  ML_TRY(OutputFile file, OutputFile::create(path, {.force = true}));
   ML_CHECK(file.write(bytes));
   return file.commit();
 }

@@ -1,9 +1,9 @@
 #include "util/thread_pool.hpp"
 
+#include <ml/start_threads.hpp>
 #include <ml/target.hpp>
 
 #include <algorithm>
-#include <system_error>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -43,16 +43,11 @@ void wait_while(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
 
 }  // namespace
 
-ThreadPool::ThreadPool(unsigned n_threads) : rest_(kLeastRest) {
+ThreadPool::ThreadPool(unsigned n_threads)
+    : worker_([this](unsigned thread) { work(thread); }), rest_(kLeastRest) {
   // Many more threads than cores only wait for each other.
   n_threads = std::min(n_threads, std::max(kFewThreads, 2 * available_threads()));
-  for (unsigned i = 1; i < n_threads; ++i) {
-    try {
-      workers_.emplace_back([this, i] { work(i); });
-    } catch (const std::system_error&) {
-      break;  // fewer threads than asked for: slower, not wrong
-    }
-  }
+  workers_ = start_threads(n_threads, worker_);
 }
 
 ThreadPool::~ThreadPool() {

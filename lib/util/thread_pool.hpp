@@ -40,6 +40,7 @@ class ThreadPool {
   void await_others(Clock::time_point begin);
   void take_pieces(unsigned thread);
 
+  const std::function<void(unsigned)> worker_;
   std::vector<std::thread> workers_;
   Clock::time_point rest_until_{};  // the caller works alone until then
   Clock::duration rest_;            // how long it will do so after the next interruption

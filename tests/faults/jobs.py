@@ -33,6 +33,8 @@ def prepare(work, data, recipes):
         run("ml-run", "-q", tiny, "--tokens", tokens, "--imatrix", matrix)
     text = work / "text"
     text.write_text("Once upon a time there was a little girl.\n" * 400)
+    few = work / "few"
+    few.write_text("Once upon a time there was a little girl.\n" * 4)
     recipe = pathlib.Path(recipes) / "llama.json"
     jobs = [
         Job("mlb-quant", ["mlb-quant", "-q", "-f", tiny, "-o", "{out}/out"]),
@@ -45,6 +47,9 @@ def prepare(work, data, recipes):
         Job("ml-run --logits", ["ml-run", "-q", "-f", tiny, "--tokens", tokens, "-n", "0", "--logits", "{out}/out"]),
         Job("ml-run --session", ["ml-run", "-q", tiny, "--tokens", tokens, "--ids", "-n", "4", "--session", "{out}/out"],
             replaces=False, speaks=True),
+        Job("ml-run --routes", ["ml-run", "-q", "-f", data / "mova/mova", "--tokens", tokens, "-n", "0", "--routes", "{out}/out"]),
+        Job("ml-eval --save-logits", ["ml-eval", "-q", "-f", stories, few, "--save-logits", "{out}/out"], speaks=True),
+        Job("ml-eval --html", ["ml-eval", "-q", "-f", stories, few, "--html", "{out}/out"], speaks=True),
         Job("ml-run --imatrix", ["ml-run", "-q", "-f", tiny, "--tokens", tokens, "--imatrix", "{out}/out", "--chunk", "8",
                                  "--save-every", "1"], resumes=True),
     ]

@@ -104,6 +104,15 @@ def stalled_pipes(run, data, recipes):
     run.check("seed-pack: the loader is a pipe", ["seed-pack", stories, "-o", "x", "--loader", "pipe"], says)
     folder = copy_with_pipe(data / "oracle/llama2-mha", run.work, "pipe-recipe", "model.safetensors")
     run.check("mog-pack: a source is a pipe", ["mog-pack", recipes / "llama.json", "--root", folder, "-o", "x.mog"], says)
+    folder = copy_with_pipe(stories, run.work, "pipe-recipe-tokenizer", "tokenizer.json")
+    run.check("mog-pack: the tokenizer is a pipe", ["mog-pack", recipes / "llama.json", "--root", folder, "-o", "x.mog"], says)
+    kept = run.work / "kept"
+    pack = ["seed-pack", "-q", "--encoding", "seed4", data / "oracle/llama2-mha", "--work", kept]
+    subprocess.run([*pack, "-o", run.work / "packed"], check=True, stdin=subprocess.DEVNULL)
+    matrix = next(kept.iterdir())
+    matrix.unlink()
+    os.mkfifo(matrix)
+    run.check("seed-pack: kept work is a pipe", [*pack, "-o", "x"], "is no regular file")
     part = run.work / "m-00001-of-00002.gguf"
     write_gguf(part, {"general.architecture": "llama", "split.no": 0, "split.count": 2})
     os.mkfifo(run.work / "m-00002-of-00002.gguf")

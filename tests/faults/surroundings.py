@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Tools where little is to be had or much is strange: few threads, hardly any memory, a folder that cannot be written, no home,
+names with spaces and newlines, a locale whose numbers have commas, signals that tools seldom get. Reports TAP."""
+
+import argparse
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from tap import Tap
+
+SECONDS = 120
+NOBODY = 65534
+LOADER_FAILED = 127  # ld.so itself had no memory
+SPACES = [16 << 20, 18 << 20, 20 << 20, 24 << 20, 28 << 20, 36 << 20, 48 << 20, 96 << 20]
+
+
+def run(command, **keywords):
+    return subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=SECONDS,
+                          **keywords)
+
+
+def complaint_of(tool, result):
+    """What is wrong with how a tool failed: it says its name and why, a line for each thing that it went on without."""
+    lines = result.stderr.decode(errors="replace").splitlines()
+    if result.returncode != 1 or not lines or not all(line.startswith(f"{tool}: ") for line in lines):
+        return f"status {result.returncode}, must be 1 with messages: {lines}"
+    return None
+
+
+def little_memory(tap, jobs):
+    for command in jobs:
+        wrong = []
+        for space in SPACES:
+            result = run(command, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (space, space)))
+            if result.returncode not in (0, LOADER_FAILED) and (complaint := complaint_of(command[0], result)):
+                wrong.append(f"{space} bytes of addresses: {complaint}")
+        tap.report(f"{command[0]}: little memory", "\n".join(wrong) or None)
+
+
+def few_threads(tap, jobs, data):
+    """The system starts no thread, or one: tools are slower."""
+    def limited(n):
+        def limit():
+            if os.geteuid() == 0:  # whom this limit does not bind
+                os.setgroups([])
+                os.setgid(NOBODY)
+                os.setuid(NOBODY)
+            resource.setrlimit(resource.RLIMIT_NPROC, (n, n))
+        return limit
+
+    for command in jobs:
+        if run(["test", "-r", data / "models/stories260K/config.json"], preexec_fn=limited(2)).returncode != 0:
+            tap.report(f"{command[0]}: few threads", skip="another user cannot read the test data")
+            continue
+        expected = run(command)
+        wrong = []
+        for n in (1, 2, 3):
+            result = run(command, preexec_fn=limited(n))
+            if result.returncode != 0:
+                wrong.append(f"{n} threads may run: status {result.returncode}, {result.stderr.decode(errors='replace')!r}")
+            elif command[0] != "ml-bench" and result.stdout != expected.stdout:
+                wrong.append(f"{n} threads may run: it says something else")
+        tap.report(f"{command[0]}: few threads", "\n".join(wrong) or None)
+
+
+def names_and_homes(tap, work, stories):
+    folder = work / "a folder\nof two lines"
+    folder.mkdir()
+    model, tokenizer, text = folder / "a model.mlb", folder / "to\nkens.mlt", folder / "a text"
+    text.write_text("Once upon a time there was a girl.")
+    bare = {"PATH": os.environ["PATH"]}
+    wrong = []
+    for command in (["mlb-quant", "-q", stories, "-o", model], ["mlt-pack", "-q", stories, "-o", tokenizer],
+                    ["mlb-info", "--check", "-q", model], ["mlt-encode", "-m", tokenizer, text],
+                    ["ml-eval", "-q", model, "-m", tokenizer, text],
+                    ["ml-run", model, "-m", tokenizer, "--session", folder / "a session", "-n", "4", "--file", text]):
+        result = run(command, env=bare)
+        if result.returncode != 0:
+            wrong.append(f"{command[0]}: status {result.returncode}, {result.stderr.decode(errors='replace')!r}")
+    tap.report("no home, and names with spaces and newlines", "\n".join(wrong) or None)
+
+
+def unwritable(tap, work, stories):
+    folder = work / "unwritable"
+    folder.mkdir()
+    folder.chmod(0o555)
+    if os.geteuid() == 0:
+        work.chmod(0o755)
+
+    def nobody():
+        if os.geteuid() == 0:
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+
+    if run(["test", "-r", stories / "config.json"], preexec_fn=nobody).returncode != 0:
+        tap.report("a folder that cannot be written", skip="another user cannot read the test data")
+        return
+    wrong = []
+    for command in (["mlb-quant", "-q", stories, "-o", folder / "x"], ["mlt-pack", "-q", stories, "-o", folder / "x"],
+                    ["seed-pack", "-q", "--encoding", "q8", stories, "-o", folder / "x"],
+                    ["ml-run", "-q", stories, "-n", "1", "--logits", folder / "x", "Hi"]):
+        if complaint := complaint_of(command[0], run(command, preexec_fn=nobody)):
+            wrong.append(f"{command[0]}: {complaint}")
+    if list(folder.iterdir()):
+        wrong.append("something was written")
+    tap.report("a folder that cannot be written", "\n".join(wrong) or None)
+
+
+def commas(tap, work, stories, library, example):
+    """Numbers are read and written alike where a program has chosen a locale with commas; the tools choose none."""
+    localedef = shutil.which("localedef")
+    if localedef is None or not pathlib.Path("/usr/share/i18n/locales/de_DE").exists():
+        tap.report("numbers with commas", skip="no definition of a locale with commas")
+        return
+    locales = work / "locales"
+    locales.mkdir()
+    run([localedef, "-i", "de_DE", "-f", "UTF-8", locales / "de_DE.UTF-8"])
+    german = {"PATH": os.environ["PATH"], "LOCPATH": str(locales), "LC_ALL": "de_DE.UTF-8"}
+    plain = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
+    text = work / "text"
+    text.write_text("Once upon a time there was a girl.")
+    program = "import locale, runpy, sys\n" \
+              "locale.setlocale(locale.LC_ALL, '')\n" \
+              "if sys.argv[1] == 'comma' and locale.str(0.5) != '0,5': sys.exit(9)\n" \
+              "sys.argv = sys.argv[2:]\nrunpy.run_path(sys.argv[0], run_name='__main__')\n"
+    generate = [example, "--library", library, "-n", "20", "--sampler", "temp=0.8 seed=7", stories, "Once upon"]
+    wrong = []
+    for command in (["ml-eval", "-q", "--json", stories, text], ["ml-run", stories, "--temp", "0.8", "--seed", "7", "-n", "20", "Hi"],
+                    ["mlb-info", "--stats", stories], [sys.executable, "-c", program, "LOCALE", *generate]):
+        results = []
+        for environment, name in ((plain, "point"), (german, "comma")):
+            results.append(run([name if part == "LOCALE" else part for part in command], env=environment))
+            if results[-1].returncode != 0:
+                wrong.append(f"{command[0]}, {name}: status {results[-1].returncode}, {results[-1].stderr.decode(errors='replace')!r}")
+        if results[0].stdout != results[1].stdout:
+            wrong.append(f"{command[0]}: {results[0].stdout!r} with points, {results[1].stdout!r} with commas")
+    tap.report("numbers with commas", "\n".join(wrong) or None)
+
+
+def rare_signals(tap, work, data):
+    """Nothing is left of an unfinished folder."""
+    for name in ("SIGQUIT", "SIGXCPU", "SIGALRM", "SIGUSR1", "SIGUSR2"):
+        folder = work / name
+        folder.mkdir()
+        number = getattr(signal, name)
+        with subprocess.Popen(["seed-pack", "-q", "-t", "1", "--encoding", "seed4p4", str(data / "oracle/qwen35-hybrid"), "-o", folder / "out"],
+                              stderr=subprocess.DEVNULL,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0))) as process:
+            while process.poll() is None and not list(folder.iterdir()):
+                time.sleep(0.001)
+            process.send_signal(number)
+            status = process.wait(SECONDS)
+        complaint = None
+        if status != -number:
+            complaint = f"status {status}, must be {-number}"
+        elif list(folder.iterdir()):
+            complaint = f"left {list(folder.iterdir())}"
+        tap.report(f"seed-pack: {name}", complaint)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--path", required=True, help="folder with the built tools")
+    parser.add_argument("--data", required=True, type=pathlib.Path, help="tests/data")
+    parser.add_argument("--library", required=True, type=pathlib.Path, help="libml.so")
+    parser.add_argument("--example", required=True, type=pathlib.Path, help="share/examples/generate.py")
+    options = parser.parse_args()
+    os.environ["PATH"] = os.path.abspath(options.path) + ":" + os.environ["PATH"]
+    os.environ["LC_ALL"] = "C.UTF-8"
+    data = options.data.absolute()
+    stories = data / "models/stories260K"
+    tap = Tap()
+    with tempfile.TemporaryDirectory(prefix="ml-surroundings-") as folder:
+        work = pathlib.Path(folder)
+        text = work / "text"
+        text.write_text("Once upon a time there was a little girl.\n" * 400)
+        work.chmod(0o755)
+        threaded = [["mlt-encode", "-t", "4", "-m", stories, text], ["ml-eval", "-q", "-t", "4", stories, text],
+                    ["ml-run", "-t", "4", stories, "-n", "4", "Once"], ["ml-bench", "-t", "4", stories, "-p", "8", "-n", "1", "-r", "1"]]
+        written = [["mlb-quant", "-q", "-f", stories, "-o", work / "x.mlb"], ["mlt-pack", "-q", "-f", stories, "-o", work / "x.mlt"],
+                   ["seed-pack", "-q", "-f", "-t", "4", "--encoding", "q8", stories, "-o", work / "x"], ["mlb-info", "--check", stories]]
+        little_memory(tap, threaded + written)
+        few_threads(tap, threaded, data)
+        names_and_homes(tap, work, stories)
+        unwritable(tap, work, stories)
+        commas(tap, work, stories, options.library.absolute(), options.example.absolute())
+        rare_signals(tap, work, data)
+    return tap.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
