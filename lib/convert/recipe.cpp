@@ -78,6 +78,7 @@ class Expander {
     if (first > end) {
       return recipe_error(at + ".range", fmt::format("is {} to {}, must not go down", first, end));
     }
+    if (end - first > kMaxRecipeEntries) return too_many(at);  // before any of them is made
     variables_.push_back({variable, first});
     for (std::uint64_t value = first; value < end; ++value) {
       variables_.back().value = value;
@@ -91,6 +92,10 @@ class Expander {
   // Loops over nothing count too, so that no recipe runs for ever.
   Result<void> count(const std::string& at) {
     if (++n_steps_ <= kMaxRecipeEntries) return {};
+    return too_many(at);
+  }
+
+  static Error too_many(const std::string& at) {
     return recipe_error(at, fmt::format("makes more than {} entries", kMaxRecipeEntries), Status::limit);
   }
 

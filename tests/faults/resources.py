@@ -222,11 +222,15 @@ def small_files(run, data, recipes, layer):
     subprocess.run(["mog-pack", "-q", recipes / "llama.json", "--root", tiny, "-o", made / "a.mog"], check=True)
     subprocess.run(["mlt-pack", "-q", data / "models/stories260K", "-o", made / "a.mlt"], check=True)
     write_gguf(made / "a.gguf", {"general.architecture": "llama"})
+    stories = data / "models/stories260K"
+    subprocess.run(["ml-run", "-q", stories, "-n", "1", "--session", made / "a.session", "Hi"], check=True, stdout=subprocess.DEVNULL)
+    (run.work / "text").write_text("Once upon a time.\n")
+    subprocess.run(["ml-eval", "-q", stories, run.work / "text", "--save-logits", made / "a.mll"], check=True, stdout=subprocess.DEVNULL)
     shutil.copy(tiny / "model.safetensors", made / "a.safetensors")
     more = {"LD_PRELOAD": str(layer), "ML_FAULT_MOST_BYTES": str(MOST_BYTES)}
     probes = {"a.mlb": ["mlb-info", "{}"], "a.mog": ["mlb-info", "{}"], "a.gguf": ["mlb-info", "{}"],
               "a.safetensors": ["mlb-info", "{}"], "a.mli": ["imatrix-merge", "{}", "-o", "x.mli"],
-              "a.mlt": ["mlt-encode", "-m", "{}", "/dev/null"]}
+              "a.mlt": ["mlt-encode", "-m", "{}", "/dev/null"], "a.session": ["mlb-info", "{}"], "a.mll": ["mlb-info", "{}"]}
     n_all = 0
     for name, command in probes.items():
         wrong, n = [], 0
