@@ -1,6 +1,7 @@
 #include "util/output_folder.hpp"
 
 #include "util/links.hpp"
+#include "util/renameat2.hpp"
 #include "util/show_name.hpp"
 #include "util/temporary_file.hpp"
 #include "util/try.hpp"

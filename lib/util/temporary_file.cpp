@@ -1,5 +1,6 @@
 #include "util/temporary_file.hpp"
 
+#include "util/renameat2.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
