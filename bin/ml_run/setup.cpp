@@ -72,6 +72,10 @@ bool TextRun::open_chat() {
 bool TextRun::read_prompt() {
   if (!options_.tokens.empty()) return true;
   if (!options_.prompt.empty()) {
+    if (names_files(options_.prompt)) {
+      tool_.note(fmt::format("the prompt is the text '{0}', not what is in the file: --file {0} reads that",
+                             options_.prompt.front()));
+    }
     for (const std::string& word : options_.prompt)
       prompt_ += (&word == options_.prompt.data() ? "" : " ") + word;
     return true;
