@@ -27,6 +27,7 @@ struct RunOptions {
   std::uint32_t ctx = 0;
   std::uint32_t batch = 512;
   ml::SamplingOptions sampling;
+  bool random_seed = false;  // sampling.seed was drawn
   std::optional<ml::Activations> activations;
   std::optional<ml::KvType> kv;
   std::string logits;
