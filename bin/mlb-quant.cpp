@@ -89,7 +89,7 @@ bool take_classes(cli::Tool& tool, const Arguments& arguments, ml::QuantizeOptio
     if (!bit) {
       std::string known;
       for (const ml::Q8Class& row : ml::q8_classes()) known += fmt::format(" {}", row.name);
-      tool.fail_usage(fmt::format("--q8: unknown class '{}', must be one of{}", name, known));
+      tool.fail_usage(fmt::format("--q8 is '{}', must be one of{}", name, known));
       return false;
     }
     options.q8_mask |= *bit;

@@ -100,7 +100,7 @@ bool take_overrides(cli::Tool& tool, const Arguments& arguments, ml::MogPackOpti
   for (const std::string& text : arguments.overrides) {
     const std::size_t equals = text.rfind('=');
     if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
-      tool.fail_usage(fmt::format("--set: '{}' is not GLOB=ENCODING", text));
+      tool.fail_usage(fmt::format("--set is '{}', must be GLOB=ENCODING", text));
       return false;
     }
     options.overrides.push_back({text.substr(0, equals), text.substr(equals + 1)});

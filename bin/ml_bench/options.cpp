@@ -34,7 +34,7 @@ void add_list(CLI::App& app, const std::string& names, std::vector<std::uint32_t
              const auto [after, error] = std::from_chars(at, end, number);
              if (error != std::errc() || number > max || (after != end && *after != ',')) {
                throw CLI::ValidationError(
-                   name, fmt::format("'{}' is no list of numbers up to {}, like 128,512", text, max));
+                   name, fmt::format("is '{}', must be numbers up to {}, like 128,512", text, max));
              }
              list.push_back(number);
              at = after;

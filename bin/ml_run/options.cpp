@@ -23,8 +23,7 @@ std::vector<std::uint32_t> parse_tokens(const std::string& text) {
     std::uint32_t token = 0;
     const auto [after, error] = std::from_chars(at, end, token);
     if (error != std::errc() || (after != end && *after != ',')) {
-      throw CLI::ValidationError("--tokens",
-                                 fmt::format("'{}' is no list of token ids, like 1,403,407", text));
+      throw CLI::ValidationError("--tokens", fmt::format("is '{}', must be token ids, like 1,403,407", text));
     }
     tokens.push_back(token);
     at = after;

@@ -21,7 +21,7 @@ printf 'Once upon a time' > text.txt
 usage -m "$story" -p Once -f text.txt
 usage -m "$story" text.txt
 # Numbers out of range; -1 of -n and --seed are llama.cpp's.
-for arguments in '-n -2' '-n gl' '-n 5000000000' '--seed 99999999999999999999' '--seed -2' '-b 0' '-t 4097' '--top-k -1' '--temp x' '-c -1'; do
+for arguments in '-n -2' '-n gl' '-n 5000000000' '--seed 99999999999999999999' '--seed -2' '-b 0' '-t 4097' '--top-k -1' '--temp x' '-c -1' '--tokens x'; do
   usage -m "$story" -p Once $arguments
 done
 ml-run -m "$story" -p Once -n -1 > all
