@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace {
@@ -42,18 +43,20 @@ std::vector<Row> rows_of(const ml::ImatrixShape& shape) {
   return rows;
 }
 
-std::string stats_text(const ml::Imatrix& imatrix) {
+// @param n_marks  in the picture of each row
+std::string stats_text(const ml::Imatrix& imatrix, std::size_t n_marks) {
   using Align = cli::Table::Align;
   cli::Table table({Align::left, Align::right, Align::right, Align::right, Align::right, Align::right,
                     Align::right, Align::left});
-  table.add({"INPUT", "CHANNELS", "MEAN", "MAX", "AT", "TOP 1%", "ZERO", "CHANNELS IN ORDER"});
+  table.add({"INPUT", "CHANNELS", "MEAN", "MAX", "AT", "TOP 1%", "ZERO", n_marks == 0 ? "" : "IN ORDER"});
+  const bool unicode = cli::unicode_terminal();
   for (const Row& row : rows_of(imatrix.shape)) {
     const ml::ImatrixStats stats = ml::imatrix_stats(imatrix, row.layer, row.input);
     table.add({ml::imatrix_sums_name(row.layer, row.input),
                std::to_string(imatrix.shape.n_channels(row.input)), fmt::format("{:.4g}", stats.mean),
                fmt::format("{:.4g}", stats.max), std::to_string(stats.max_channel),
                fmt::format("{:.1f}%", 100 * stats.top_share), std::to_string(stats.n_zero),
-               "|" + cli::sparkline(stats.profile) + "|"});
+               n_marks == 0 ? "||" : "|" + cli::sparkline(stats.profile, n_marks, unicode) + "|"});
   }
   return table.text();
 }
@@ -111,8 +114,8 @@ void merge(cli::Tool& tool, Arguments arguments) {
   if (!total) return tool.fail(ml::with_path(total.error(), arguments.files.front()));
   for (const std::string& note : total->notes) tool.note(note);
   if (arguments.dry_run) {
-    tool.print("file: {} bytes; {} tokens of {} file{}\n", total->shape.n_bytes(), total->tokens,
-               arguments.files.size(), arguments.files.size() == 1 ? "" : "s");
+    tool.print("file: {} bytes; {} of {}\n", total->shape.n_bytes(), cli::counted(total->tokens, "token"),
+               cli::counted(arguments.files.size(), "file"));
     return;
   }
   if (to_stdout || !arguments.output.empty()) {
@@ -122,15 +125,19 @@ void merge(cli::Tool& tool, Arguments arguments) {
     auto written = ml::write_imatrix(*total, *out);
     if (written) written = out->commit();
     if (!written) return tool.fail(ml::with_path(written.error(), path));
-    tool.note(fmt::format("{}: {} tokens of {} file{}", to_stdout ? "standard output" : path, total->tokens,
-                          arguments.files.size(), arguments.files.size() == 1 ? "" : "s"));
+    tool.note(fmt::format("{}: {} of {}", to_stdout ? "standard output" : path,
+                          cli::counted(total->tokens, "token"),
+                          cli::counted(arguments.files.size(), "file")));
   }
   if (arguments.format == "json") {
     tool.print(cli::json_line(to_json(arguments, *total)));
   } else if (arguments.format == "csv") {
     tool.print(cli::csv_text(to_rows(*total)));
   } else {
-    if (arguments.stats) tool.print(stats_text(*total));
+    if (arguments.stats) {
+      constexpr std::size_t kMost = std::tuple_size_v<decltype(ml::ImatrixStats::profile)>;
+      tool.print(stats_text(*total, cli::sparkline_columns(kMost, stats_text(*total, 0))));
+    }
     if (arguments.map) {
       tool.print(
           imatrix_merge::map_text(*total, cli::terminal_columns(STDOUT_FILENO), cli::unicode_terminal()));

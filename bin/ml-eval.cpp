@@ -2,6 +2,7 @@
 
 #include "common/open_model.hpp"
 #include "common/progress.hpp"
+#include "common/text.hpp"
 #include "ml_eval/report.hpp"
 
 #include <ml/inspect.hpp>
@@ -57,8 +58,9 @@ class Evaluation {
   bool read_plan() {
     tokenizer_path_ = cli::tokenizer_of(tool_, options_.tokenizer, options_.model);
     if (tokenizer_path_.empty()) {
-      return report({.status = ml::Status::arg, .message = "no tokenizer beside the model; name one with -m"},
-                    options_.model);
+      return report(
+          {.status = ml::Status::arg, .message = "no tokenizer beside the model; --tokenizer names one"},
+          options_.model);
     }
     const auto tokenizer = ml::Tokenizer::open(tokenizer_path_);
     if (!tokenizer) return report(tokenizer.error(), tokenizer_path_);
@@ -166,8 +168,9 @@ class Evaluation {
       ++n_windows;
       return true;
     });
-    tool_.print("{} texts, {} windows of {} every {}: {} tokens to read, {} to score\n", plan_.texts.size(),
-                n_windows, plan_.ctx, plan_.stride, plan_.n_inputs(), plan_.n_scored());
+    tool_.print("{}, {} of {} every {}: {} to read, {} to score\n", cli::counted(plan_.texts.size(), "text"),
+                cli::counted(n_windows, "window"), plan_.ctx, plan_.stride,
+                cli::counted(plan_.n_inputs(), "token"), plan_.n_scored());
     if (!options_.save_logits.empty()) tool_.print("logits: {} bytes\n", logits_header().n_bytes());
   }
 
@@ -216,6 +219,9 @@ int main(int argc, char** argv) {
     if (const std::string problem = finish_options(tool.app(), options); !problem.empty())
       return tool.fail_usage(problem);
     if (options.merge) return merge(tool, options);
+    if (const std::string problem = cli::model_problem(tool, options.model, options.tokenizer);
+        !problem.empty())
+      return tool.fail_usage(problem);
     Evaluation(tool, options)();
   });
 }

@@ -2,6 +2,7 @@
 
 #include "common/open_model.hpp"
 #include "common/progress.hpp"
+#include "common/standard_input.hpp"
 #include "common/text.hpp"
 #include "common/tool.hpp"
 
@@ -88,7 +89,7 @@ bool take_classes(cli::Tool& tool, const Arguments& arguments, ml::QuantizeOptio
     if (!bit) {
       std::string known;
       for (const ml::Q8Class& row : ml::q8_classes()) known += fmt::format(" {}", row.name);
-      tool.fail_usage(fmt::format("--q8: unknown class '{}', must be one of{}", name, known));
+      tool.fail_usage(fmt::format("--q8 is '{}', must be one of{}", name, known));
       return false;
     }
     options.q8_mask |= *bit;
@@ -277,7 +278,7 @@ void quantize(cli::Tool& tool, const Arguments& arguments) {
     return tool.fail_usage("--json prints on standard output, so the model needs -o FILE");
   }
 
-  const std::string input_name = arguments.input == "-" ? "standard input" : arguments.input;
+  const std::string input_name = cli::input_name(arguments.input);
   const auto model = cli::open_model(tool, arguments.input, {.decode = arguments.requantize});
   if (!model) return tool.fail(ml::with_path(model.error(), input_name));
   ml::Imatrix imatrix;

@@ -1,5 +1,6 @@
 // Turns a tokenizer into a .mlt.
 
+#include "common/standard_input.hpp"
 #include "common/tool.hpp"
 
 #include <ml/inspect.hpp>
@@ -7,6 +8,8 @@
 #include <ml/tokenizer.hpp>
 
 #include <CLI/CLI.hpp>
+
+#include <limits>
 
 namespace {
 
@@ -29,7 +32,7 @@ void add_options(cli::Tool& tool, Options& options) {
   app.add_flag("--strict", options.pack.strict, "Refuse what needs an extension flag");
   app.add_option("--max-vocab", options.pack.max_vocab,
                  "Drop the added tokens from id N on, as a model of N tokens needs")
-      ->type_name("N");
+      ->check(CLI::Range(0u, std::numeric_limits<std::uint32_t>::max()));
   app.add_flag("--dry-run", options.dry_run, "Print what would be written, and write nothing");
   tool.add_threads();
   tool.add_force();
@@ -38,7 +41,7 @@ void add_options(cli::Tool& tool, Options& options) {
 void pack(cli::Tool& tool, const Options& options) {
   const auto packed = ml::pack_tokenizer(options.input, options.pack);
   if (!packed) return tool.fail(ml::with_path(packed.error(), options.input));
-  for (const std::string& note : packed->notes) tool.note(options.input + ": " + note);
+  for (const std::string& note : packed->notes) tool.note(cli::input_name(options.input) + ": " + note);
   if (options.dry_run) return tool.print("file: {} bytes\n", packed->bytes.size());
   auto file = ml::OutputFile::create(options.output,
                                      {.force = tool.force(), .inputs = ml::input_files(options.input)});

@@ -1,6 +1,7 @@
 // Packs a checkpoint into a .mog as a recipe says.
 
 #include "common/progress.hpp"
+#include "common/recipe_hint.hpp"
 #include "common/text.hpp"
 #include "common/tool.hpp"
 
@@ -60,8 +61,8 @@ std::string directory_text(const ml::MogPackReport& report) {
 }
 
 std::string summary(const ml::MogPackReport& report) {
-  return fmt::format("{}, {} tensors, {} weights, {:.2f} bits a weight, {}{}", report.architecture,
-                     report.tensors.size(), report.n_weights, report.bits_per_weight,
+  return fmt::format("{}, {}, {} weights, {:.2f} bits a weight, {}{}", report.architecture,
+                     cli::counted(report.tensors.size(), "tensor"), report.n_weights, report.bits_per_weight,
                      cli::human_size(report.n_bytes), report.tokenizer_bytes == 0 ? ", no tokenizer" : "");
 }
 
@@ -99,7 +100,7 @@ bool take_overrides(cli::Tool& tool, const Arguments& arguments, ml::MogPackOpti
   for (const std::string& text : arguments.overrides) {
     const std::size_t equals = text.rfind('=');
     if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
-      tool.fail_usage(fmt::format("--set: '{}' is not GLOB=ENCODING", text));
+      tool.fail_usage(fmt::format("--set is '{}', must be GLOB=ENCODING", text));
       return false;
     }
     options.overrides.push_back({text.substr(0, equals), text.substr(equals + 1)});
@@ -117,7 +118,9 @@ void pack(cli::Tool& tool, const Arguments& arguments) {
   const auto plan = ml::MogPack::plan(arguments.recipe, options);
   if (!plan) {
     const bool option = plan.error().status == ml::Status::arg;
-    return tool.fail(option ? ml::with_path(plan.error(), "--set") : plan.error());
+    if (option) return tool.fail(ml::with_path(plan.error(), "--set"));
+    return tool.fail(cli::with_root_hint(plan.error(), arguments.recipe, arguments.root,
+                                         "--root names the folder of the checkpoint"));
   }
   const ml::MogPackReport& report = plan->report();
   const auto note = [&] {

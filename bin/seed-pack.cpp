@@ -104,8 +104,8 @@ bool take_rules(cli::Tool& tool, const Arguments& arguments, ml::SeedPackOptions
     const auto encoding =
         equals == rule.npos ? std::nullopt : ml::find_pack_encoding(rule.substr(equals + 1));
     if (!encoding || equals == 0) {
-      tool.fail_usage(
-          fmt::format("--rule: '{}' must be GLOB=ENC with ENC one of {}", rule, fmt::join(kEncodings, " ")));
+      tool.fail_usage(fmt::format("--rule is '{}', must be GLOB=ENC with ENC one of {}", rule,
+                                  fmt::join(kEncodings, " ")));
       return false;
     }
     options.rules.push_back({rule.substr(0, equals), *encoding});
@@ -117,7 +117,8 @@ bool take_rules(cli::Tool& tool, const Arguments& arguments, ml::SeedPackOptions
 std::string usage_problem(const Arguments& arguments, const ml::SeedPackOptions& options) {
   if (arguments.output == "-")
     return "-o needs a name: the output is not written from its beginning to its end";
-  if (options.shard_bytes == 0) return fmt::format("--shard-size: '{}' is no size", arguments.shard_size);
+  if (options.shard_bytes == 0)
+    return fmt::format("--shard-size is '{}', must be a size, like 4.5G", arguments.shard_size);
   const auto is_searched = [](ml::Encoding encoding) { return ml::encoding_info(encoding).seed_bytes != 0; };
   const bool any_searched = is_searched(options.encoding) || (options.mla && is_searched(*options.mla)) ||
                             std::any_of(options.rules.begin(), options.rules.end(),

@@ -18,6 +18,7 @@ set yrange [0:*]
 names = ""
 stats csv using (names = names . ' "' . strcol("encoding") . '"', column("bytes")) nooutput
 n = words(names)
+if (n == 0) { print "no rows in " . csv; exit status 1 }
 stats csv using "kl_mean" nooutput
 scored = exists("STATS_records") && STATS_records > 0
 set ylabel (scored ? "KL divergence, nats a token" : "tokens decoded a second")

@@ -16,6 +16,7 @@ row = 0
 note(name, n_prompt) = (names = names . sprintf(' "%s"', name), row = row + 1, \
   n_prompt > 0 ? (read = read . " " . row) : (written = written . " " . row), row)
 stats csv using (note(end_of(strcol("model")) . ", " . strcol("test") . ", threads " . strcol("threads"), column("n_prompt"))) nooutput
+if (row == 0) { print "no rows in " . csv; exit status 1 }
 set terminal svg size 1000,450 + 10 * row noenhanced background rgb "white"
 set key tmargin center Left reverse maxcols 1
 set tmargin 2 + (words(read) > words(written) ? words(read) : words(written))

@@ -3,6 +3,7 @@
 
 import argparse
 import pathlib
+import os
 import re
 import shutil
 import subprocess
@@ -128,6 +129,16 @@ def bad_pages():
             yield f"{page.name}: {process.stderr.strip()}"
 
 
+def broken_options(page):
+    """Options of a page that are cut in two where its lines are as wide as on most terminals."""
+    source = subprocess.run(["scdoc"], input=(ROOT / "man" / page).read_bytes(), capture_output=True, check=True)
+    shown = subprocess.run(["man", "--local-file", "-"], input=source.stdout, capture_output=True, check=True,
+                           env={**os.environ, "MANWIDTH": "80", "LC_ALL": "C.UTF-8"})
+    for line in shown.stdout.decode("utf-8").splitlines():
+        if re.search(r"(^|[\s,(])--?\w[\w-]*[-\u2010](\s|$)", line):
+            yield f"{page}: {line.strip()}"
+
+
 def bad_python(files):
     for path in files:
         if path.suffix == ".py":
@@ -197,6 +208,10 @@ def main():
         tap.report("man pages build without a warning", skip="scdoc is not installed")
     else:
         report("man pages build without a warning", bad_pages())
+    if shutil.which("scdoc") is None or shutil.which("man") is None:
+        tap.report("ml-from-llama(7) breaks no option in two", skip="scdoc or man is not installed")
+    else:
+        report("ml-from-llama(7) breaks no option in two", broken_options("ml-from-llama.7.scd"))
     report("Python files compile", bad_python(files))
     report("the faults from the field have their tests", missing_tests())
     report("shell scripts parse", bad_shell(files))

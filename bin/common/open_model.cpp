@@ -1,5 +1,6 @@
 #include "common/open_model.hpp"
 
+#include "common/standard_input.hpp"
 #include "common/text.hpp"
 
 #include <ml/inspect.hpp>
@@ -9,7 +10,7 @@ namespace cli {
 
 ml::Result<ml::Model> open_model(Tool& tool, const std::string& path, const ml::OpenOptions& options) {
   auto model = ml::Model::open(path, options);
-  if (!model) return ml::with_path(std::move(model.error()), path == "-" ? "standard input" : path);
+  if (!model) return ml::with_path(std::move(model.error()), input_name(path));
   if (path != "-")
     tool.detail("{}: {}, {} of weights", path, ml::file_format(path), human_size(model->n_bytes()));
   for (const ml::Error& warning : model->warnings()) tool.note(ml::describe(ml::with_path(warning, path)));
@@ -31,6 +32,16 @@ std::string tokenizer_of(Tool& tool, const std::string& named, const std::string
   if (!path.empty())
     tool.detail("tokenizer {}: {}", path, path == model ? "the model's own" : "beside the model");
   return path;
+}
+
+std::string model_problem(const Tool& tool, const std::string& model, const std::string& named) {
+  const auto may_be_model = [](const std::string& path) {
+    const std::string format = ml::file_format(path);
+    return format == "mlb" || format == "mog" || format == "gguf" || format == "folder";
+  };
+  if (named.empty() || model == "-" || may_be_model(model) || !may_be_model(named)) return "";
+  return fmt::format("'{}' is read as MODEL and -m {} as its tokenizer{}; the model is the first operand",
+                     model, named, tool.force() ? ", since -f is --force" : "");
 }
 
 }  // namespace cli

@@ -1,13 +1,18 @@
 #include "common/text.hpp"
 
+#include "common/line_scale.hpp"
+#include "common/terminal.hpp"
+
 #include <ml/status.hpp>
 
 #include <fmt/format.h>
+#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 namespace cli {
 
@@ -32,6 +37,10 @@ std::string scaled(std::uint64_t number, const char* unit) {
 
 std::string human_size(std::uint64_t bytes) { return scaled(bytes, "B"); }
 std::string human_count(std::uint64_t count) { return scaled(count, ""); }
+
+std::string counted(std::uint64_t n, std::string_view noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+}
 
 std::string printable(std::string_view text, std::size_t most) {
   std::string out = ml::printable(text.substr(0, most + 4));
@@ -72,14 +81,33 @@ std::string Table::text() const {
   return out;
 }
 
-std::string sparkline(std::span<const double> heights) {
+std::size_t sparkline_columns(std::size_t n, std::string_view table) {
+  constexpr std::size_t kLeast = 8;
+  std::size_t taken = 0;
+  while (!table.empty()) {
+    const std::size_t end = std::min(table.find('\n'), table.size());
+    taken = std::max(taken, display_width(std::string(table.substr(0, end))));
+    table.remove_prefix(std::min(end + 1, table.size()));
+  }
+  const std::size_t columns = terminal_columns(STDOUT_FILENO);
+  return std::clamp(columns > taken ? columns - taken : 0, std::min(kLeast, n), n);
+}
+
+std::string sparkline(std::span<const double> heights, std::size_t columns, bool unicode) {
+  if (heights.empty()) return "";
+  const LineScale scale(heights.size(), columns, 1);
+  std::vector<double> means;
+  for (std::size_t cell = 0; cell < scale.n_cells(); ++cell) {
+    const auto shared = heights.subspan(scale.first(cell), scale.first(cell + 1) - scale.first(cell));
+    means.push_back(std::accumulate(shared.begin(), shared.end(), 0.0) / static_cast<double>(shared.size()));
+  }
   constexpr std::array kBars{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  const double most = heights.empty() ? 0 : *std::max_element(heights.begin(), heights.end());
+  const double most = *std::max_element(means.begin(), means.end());
   std::string line;
-  for (const double height : heights) {
+  for (const double height : means) {
     const double share = most > 0 ? height / most : 0;
     const auto level = static_cast<std::size_t>(std::ceil(share * static_cast<double>(kBars.size())));
-    line += level == 0 ? " " : kBars[level - 1];
+    line += level == 0 ? " " : unicode ? kBars[level - 1] : shade(share, false);
   }
   return line;
 }

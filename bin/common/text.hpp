@@ -16,6 +16,9 @@ std::string human_size(std::uint64_t bytes);
 /// @return "512", "1.1 M", "7.0 G": decimal units
 std::string human_count(std::uint64_t count);
 
+/// @return "1 token", "2 tokens"; `noun` takes an s
+std::string counted(std::uint64_t n, std::string_view noun);
+
 /// Rows of text whose columns are aligned.
 class Table {
  public:
@@ -40,8 +43,17 @@ std::string printable(std::string_view text, std::size_t most = 200);
 /// @return columns that UTF-8 text takes on a terminal, counting each code point as one
 std::size_t display_width(const std::string& text);
 
-/// Bars in eighths of a line, the highest filling it; zero is a blank.
-std::string sparkline(std::span<const double> heights);
+/// Columns for sparklines of `n` heights in a table: those that the terminal behind standard output has left,
+/// at least eight.
+///
+/// @param table  the table with nothing in their place
+std::size_t sparkline_columns(std::size_t n, std::string_view table);
+
+/// Heights as marks on one line, the highest one full; zero is a blank.
+///
+/// @param columns  at least 1; where they are fewer, neighbours share one and their mean is drawn
+/// @param unicode  bars in eighths of the line; else darker and darker marks of ASCII
+std::string sparkline(std::span<const double> heights, std::size_t columns, bool unicode);
 
 /// @return the object on one line with a newline; bytes that are not UTF-8 become U+FFFD
 std::string json_line(const nlohmann::ordered_json& json);

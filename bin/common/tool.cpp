@@ -2,6 +2,7 @@
 
 #include "common/completion.hpp"
 #include "common/help.hpp"
+#include "common/llama_options.hpp"
 #include "common/process.hpp"
 #include "common/progress.hpp"
 #include "common/text.hpp"
@@ -14,8 +15,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
+#include <limits>
 #include <new>
+#include <system_error>
 
 namespace cli {
 
@@ -50,18 +54,40 @@ bool all_digits(const std::string& value) {
   return !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
 }
 
-// CLI11 would take 010 for octal.
-std::string without_leading_zeros(std::string value) {
-  if (all_digits(value)) value.erase(0, std::min(value.find_first_not_of('0'), value.size() - 1));
-  return value;
-}
+struct WholeNumber {
+  std::uint64_t low = 0;
+  std::uint64_t high = std::numeric_limits<std::uint64_t>::max();
+  std::function<std::uint64_t()> minus_one = {};
 
-// CLI11 would wrap a sign or a number over 64 bits around.
-std::string whole_number(const std::string& value) {
-  const std::string_view kMax = "18446744073709551615";
-  if (all_digits(value) && (value.size() < kMax.size() || (value.size() == kMax.size() && value <= kMax)))
+  // What is wrong with a value; without a fault it is written as CLI11 understands it, which would take 010
+  // for octal and wrap a sign around.
+  std::string operator()(std::string& value) const {
+    if (minus_one && value == "-1") {
+      value = fmt::format("{}", minus_one());
+      return "";
+    }
+    const std::string range = fmt::format("from {} to {}{}", low, high, minus_one ? ", or -1" : "");
+    if (!all_digits(value.starts_with('-') ? value.substr(1) : value))
+      return fmt::format("is '{}', must be a whole number {}", value, range);
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (error != std::errc() || number < low || number > high)
+      return fmt::format("is {}, must be {}", value, range);
+    value = fmt::format("{}", number);
     return "";
-  return fmt::format("'{}' is not a whole number", value);
+  }
+};
+
+// CLI::Range tells its bounds in the type's text alone: "UINT:UINT in [1 - 1024]".
+WholeNumber whole_number_of(const std::string& type) {
+  WholeNumber rule;
+  constexpr std::string_view kIn = " in [";
+  if (const std::size_t in = type.rfind(kIn); in != std::string::npos) {
+    const char* end = type.data() + type.size();
+    const auto low = std::from_chars(type.data() + in + kIn.size(), end, rule.low);
+    std::from_chars(std::min(low.ptr + 3, end), end, rule.high);
+  }
+  return rule;
 }
 
 std::string not_empty(const std::string& value) { return value.empty() ? "is empty" : ""; }
@@ -85,24 +111,26 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   for (const std::string& left : app.remaining()) {
     if (left.size() > 1 && left.starts_with('-')) return fmt::format("{}: unknown option", left);
   }
-  if (error.get_name() == "ExtrasError") {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
     const std::vector<std::string> left = app.remaining();
-    return fmt::format("{}: unexpected operand", left.empty() ? "" : without_mark(left.front()));
+    const CLI::Option* output = app.get_option_no_throw("--output");
+    const bool names_output = output != nullptr && output->check_sname("o") && output->count() == 0 &&
+                              usual_values(output->get_type_name()).files;
+    return fmt::format("{}: unexpected operand{}", left.empty() ? "" : without_mark(left.front()),
+                       names_output ? "; -o names the output" : "");
   }
   std::string text = error.what();
   if (error.get_name() == "ValidationError") {
     if (std::string message = choice_message(app, text); !message.empty()) return message;
+    if (const std::size_t colon = text.find(": is "); colon == text.find(':')) text.erase(colon, 1);
   }
   text.erase(std::remove(text.begin(), text.end(), kBracketMark), text.end());
-  if (text.starts_with("The following argument")) {
-    return text.substr(text.find(": ") + 2) + ": unexpected operand";
-  }
   // CLI11's words for a wrong and a missing value: "Could not convert: --size = x" and
   // "--size: 1 required UINT missing".
   constexpr std::string_view kConvert = "Could not convert: ";
   if (const std::size_t equals = text.find(" = ");
       text.starts_with(kConvert) && equals != std::string::npos) {
-    return fmt::format("{}: {} is not a valid value", text.substr(kConvert.size(), equals - kConvert.size()),
+    return fmt::format("{} is '{}', must be a number", text.substr(kConvert.size(), equals - kConvert.size()),
                        text.substr(equals + 3));
   }
   if (text.ends_with(" missing")) return text.substr(0, text.find(':')) + ": a value is missing";
@@ -152,6 +180,10 @@ void Tool::allow_targets() {
   option->type_name(option->get_type_name() + "[,...]");
 }
 
+void Tool::allow_minus_one(const std::string& option, std::function<std::uint64_t()> value) {
+  minus_ones_.push_back({option, std::move(value)});
+}
+
 void Tool::add_force() {
   app_->add_flag("-f,--force", force_, "Replace an existing output file")->group(kCommonGroup);
 }
@@ -164,13 +196,25 @@ void Tool::add_verbose() {
 bool Tool::parse(int argc, char** argv) {
   for (CLI::Option* option : app_->get_options()) {
     if (option->get_items_expected_max() == 0) continue;
-    option->transform(without_mark);
     const std::string type = option->get_type_name();
-    if (type.starts_with("UINT") || type == "N")
-      option->transform(without_leading_zeros)->check(whole_number);
+    if (type.starts_with("UINT")) {
+      WholeNumber rule = whole_number_of(type);
+      for (const MinusOne& row : minus_ones_) {
+        if (option == app_->get_option(row.option)) rule.minus_one = row.value;
+      }
+      option->transform(CLI::Validator(rule, ""));
+    }
+    option->transform(without_mark);
     if (type != "TEXT") option->check(not_empty);
     // `--stop A B` gives the option one value; B is an operand.
     if (option->nonpositional()) option->allow_extra_args(false);
+  }
+  if (knows_llama_) {
+    if (const std::string problem = llama_option_problem(*app_, {argv + 1, argv + argc}); !problem.empty()) {
+      message(problem);
+      status_ = 2;
+      return false;
+    }
   }
   try {
     app_->parse(marked_arguments(argc, argv));

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -37,6 +38,10 @@ class Tool {
   void allow_targets();
   /// Adds -f/--force.
   void add_force();
+  /// Lets -1 be a value of an option with a whole number, too: what `value` returns when it is met.
+  void allow_minus_one(const std::string& option, std::function<std::uint64_t()> value);
+  /// Lets options of llama.cpp's tools be refused as such, where they would be read as others: -ngl as -n gl.
+  void know_llama_options() { knows_llama_ = true; }
   /// Adds -v/--verbose, for detail().
   void add_verbose();
 
@@ -90,6 +95,11 @@ class Tool {
   void detail_machine();
   void message(std::string_view text);
 
+  struct MinusOne {
+    std::string option;
+    std::function<std::uint64_t()> value;
+  };
+
   std::string name_;
   std::string summary_;
   std::string example_;
@@ -100,7 +110,9 @@ class Tool {
   unsigned threads_ = 0;
   ml::Target target_ = ml::Target::best;
   std::vector<ml::Target> targets_;
+  std::vector<MinusOne> minus_ones_;
   bool target_list_ = false;
+  bool knows_llama_ = false;
   bool force_ = false;
   bool quiet_ = false;
   bool verbose_ = false;

@@ -5,6 +5,7 @@
 
 #include "common/open_model.hpp"
 #include "common/progress.hpp"
+#include "common/recipe_hint.hpp"
 #include "common/text.hpp"
 
 #include <ml/tokenizer.hpp>
@@ -87,7 +88,11 @@ class Comparer {
   bool plan_variants() {
     ml::MogPackOptions pack_options{.root = root(), .threads = threads()};
     const auto as_is = ml::MogPack::plan(recipe(), pack_options);
-    if (!as_is) return report(as_is.error(), recipe());
+    if (!as_is) {
+      return report(
+          cli::with_root_hint(as_is.error(), recipe(), root(), "the operand names the checkpoint's folder"),
+          recipe());
+    }
     for (const std::string& note : as_is->report().notes) tool_.note(recipe() + ": " + note);
     const std::vector<std::string> items = split_at(options_.encodings[1], ',');
     for (const std::string& item : items) {
@@ -143,7 +148,8 @@ class Comparer {
       path = ml::mog_holds_tokenizer(first.path) ? first.path
                                                  : ml::find_tokenizer(folder.empty() ? "." : folder);
     if (path.empty()) {
-      return report({.status = ml::Status::arg, .message = "packs no tokenizer; name one with -m"}, recipe());
+      return report({.status = ml::Status::arg, .message = "packs no tokenizer; --tokenizer names one"},
+                    recipe());
     }
     const auto tokenizer = ml::Tokenizer::open(path);
     if (!tokenizer) return report(tokenizer.error(), path);

@@ -34,7 +34,7 @@ void add_list(CLI::App& app, const std::string& names, std::vector<std::uint32_t
              const auto [after, error] = std::from_chars(at, end, number);
              if (error != std::errc() || number > max || (after != end && *after != ',')) {
                throw CLI::ValidationError(
-                   name, fmt::format("'{}' is no list of numbers up to {}, like 128,512", text, max));
+                   name, fmt::format("is '{}', must be numbers up to {}, like 128,512", text, max));
              }
              list.push_back(number);
              at = after;
@@ -137,12 +137,15 @@ void declare_options(cli::Tool& tool, Options& options) {
   app.add_option("--html", options.html, "Write the result to this file as a page with charts")
       ->type_name("FILE");
   app.add_flag("--trust", options.trust, "Skip the pass over the quants of files that were checked before");
+  tool.know_llama_options();
   tool.allow_targets();
   tool.add_force();
   tool.add_verbose();
 }
 
-std::string finish_options(const cli::Tool& tool, Options& options) {
+std::string finish_options(cli::Tool& tool, Options& options) {
+  if (options.split.empty() && tool.app().get_option("--split")->count() > 0)
+    return "--split is empty, must be a text";
   options.models.insert(options.models.begin(), options.more_models.begin(), options.more_models.end());
   options.more_models.clear();
   if (const std::string problem = cli::html_problem(options.html); !problem.empty()) return problem;

@@ -43,7 +43,7 @@ void declare_options(cli::Tool& tool, Options& options);
 /// Puts the models of -m before the operands, takes --split apart, and looks at the options.
 ///
 /// @return what is wrong with them; "" when nothing is
-std::string finish_options(const cli::Tool& tool, Options& options);
+std::string finish_options(cli::Tool& tool, Options& options);
 
 /// The files that the command reads, beside those of a recipe: none of them is written over.
 std::vector<std::string> inputs_of(const Options& options);

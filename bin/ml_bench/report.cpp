@@ -136,9 +136,9 @@ Cells model_table(const Results& results) {
 std::string limit_lines(const Results& results) {
   std::string known;
   for (const Row& row : results.rows) {
-    std::string line = fmt::format("limits with {} thread{}: {:.1f} GB/s read (± {:.0f} %)", row.threads,
-                                   row.threads == 1 ? "" : "s", row.limits.read_bandwidth / 1e9,
-                                   100 * row.limits.read_drift);
+    std::string line =
+        fmt::format("limits with {}: {:.1f} GB/s read (± {:.0f} %)", cli::counted(row.threads, "thread"),
+                    row.limits.read_bandwidth / 1e9, 100 * row.limits.read_drift);
     if (row.limits.int8_peak > 0) {
       line += fmt::format(", {:.0f} GOPS of 8-bit products on {} (± {:.0f} %)", row.limits.int8_peak / 1e9,
                           ml::target_name(row.target), 100 * row.limits.int8_drift);
@@ -169,8 +169,8 @@ std::string cell(const std::string& text) {
 }
 
 std::string machine_line(const Results& results) {
-  return fmt::format("{}, {} cores, {}; mlutils {}\n", results.machine.cpu, results.machine.cores,
-                     results.machine.system, ml::version());
+  return fmt::format("{}, {}, {}; mlutils {}\n", results.machine.cpu,
+                     cli::counted(results.machine.cores, "core"), results.machine.system, ml::version());
 }
 
 const char* acts_name(const Options& options) {

@@ -1,6 +1,7 @@
 // The page of --html.
 
 #include "common/svg_chart.hpp"
+#include "common/text.hpp"
 #include "ml_bench/report.hpp"
 
 #include <algorithm>
@@ -15,8 +16,8 @@ void add_chart(cli::HtmlPage& page, const Results& results, const Options& optio
   for (const Row& row : results.rows) {
     if (row.name() != test) continue;
     const double share = row.share_of_limit(options.batch);
-    bars.push_back({.label = fmt::format("{}, {} thread{}, {}", row.model->path, row.threads,
-                                         row.threads == 1 ? "" : "s", ml::target_name(row.target)),
+    bars.push_back({.label = fmt::format("{}, {}, {}", row.model->path, cli::counted(row.threads, "thread"),
+                                         ml::target_name(row.target)),
                     .value = row.tokens_per_second(row.median()),
                     .shown = fmt::format("{:.1f}{}", row.tokens_per_second(row.median()),
                                          share > 0 ? fmt::format(" ({:.0f} % of limit)", 100 * share) : ""),
@@ -35,8 +36,8 @@ void add_rounds(cli::HtmlPage& page, const Row& row) {
         {.label = std::to_string(i + 1), .value = speed, .shown = fmt::format("{:.1f}", speed)});
     columns.back().second = row.decode;
   }
-  const std::string name = fmt::format("{}: {}, {} thread{}, {}", row.model->path, row.name(), row.threads,
-                                       row.threads == 1 ? "" : "s", ml::target_name(row.target));
+  const std::string name = fmt::format("{}: {}, {}, {}", row.model->path, row.name(),
+                                       cli::counted(row.threads, "thread"), ml::target_name(row.target));
   page.figure(name, cli::column_chart(name, columns));
 }
 

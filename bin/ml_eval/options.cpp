@@ -93,6 +93,7 @@ void declare_options(cli::Tool& tool, Options& options) {
       ->type_name("FILE");
   app.add_flag("--trust", options.trust, "Skip the pass over the quants of a file that was checked before");
   app.add_flag("--dry-run", options.dry_run, "Print what would be read and written, and do neither");
+  tool.know_llama_options();
   tool.add_threads();
   tool.add_force();
   tool.add_verbose();
@@ -106,6 +107,8 @@ std::string finish_options(const CLI::App& app, Options& options) {
     options.shard_index = shard->index;
     options.n_shards = shard->n;
   }
+  if (options.split.empty() && app.get_option("--split")->count() > 0)
+    return "--split is empty, must be a text";
   if (!unescape(options.split)) return fmt::format("--split is '{}': {}", options.split, kEscapes);
   if (const std::string problem = cli::html_problem(options.html); !problem.empty()) return problem;
   if (options.format == "csv" && options.by_window && options.by_position)

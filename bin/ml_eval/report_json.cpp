@@ -1,4 +1,5 @@
 #include "common/csv.hpp"
+#include "common/standard_input.hpp"
 #include "common/text.hpp"
 #include "ml_eval/report.hpp"
 
@@ -174,7 +175,7 @@ void merge(cli::Tool& tool, const Options& options) {
   cli::HtmlOutput html(tool);
   if (!html.open(options.html, paths)) return;
   for (const std::string& path : paths) {
-    const std::string name = path == "-" ? "standard input" : path;
+    const std::string name = cli::input_name(path);
     const auto objects = read_results(path);
     if (!objects) return tool.fail(ml::with_path(objects.error(), name));
     for (const ordered_json& object : *objects) {

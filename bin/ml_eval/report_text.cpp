@@ -66,9 +66,9 @@ Rows summary_rows(const About& about, const ml::EvaluationSums& sums) {
   Rows rows;
   rows.push_back(
       {"model", fmt::format("{} ({} activations, {} cache)", about.model, about.activations, about.kv)});
-  rows.push_back({"texts", fmt::format("{}: {} window{} of {} every {}{}", about.n_texts, about.n_windows,
-                                       about.n_windows == 1 ? "" : "s", about.ctx, about.stride,
-                                       about.bos ? ", each with BOS" : "")});
+  rows.push_back(
+      {"texts", fmt::format("{}: {} of {} every {}{}", about.n_texts, cli::counted(about.n_windows, "window"),
+                            about.ctx, about.stride, about.bos ? ", each with BOS" : "")});
   rows.push_back({"tokens scored", fmt::format("{}", sums.n_tokens())});
   rows.push_back({"perplexity", with_error(sums.perplexity())});
   rows.push_back({"nll", with_error(sums.nll(), 5) + " nats a token"});

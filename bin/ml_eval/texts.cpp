@@ -1,5 +1,8 @@
 #include "ml_eval/texts.hpp"
 
+#include "common/standard_input.hpp"
+#include "common/text.hpp"
+
 #include <ml/hash.hpp>
 #include <ml/input.hpp>
 #include <ml/little_endian.hpp>
@@ -22,7 +25,7 @@ class Reader {
       : tool_(tool), options_(options), tokenizer_(tokenizer), vocab_(vocab), plan_(plan) {}
 
   void read(const std::string& path) {
-    const std::string name = path == "-" ? "standard input" : path;
+    const std::string name = cli::input_name(path);
     const auto content = ml::read_text(path);
     if (!content) return tool_.fail(ml::with_path(content.error(), name));
     if (options_.split.empty()) return add(name, *content);
@@ -45,8 +48,8 @@ class Reader {
     };
     if (tokens.size() < 2) {
       return fail(ml::Status::arg,
-                  fmt::format("the text has {} token{}{}, must have 2 to score one", tokens.size(),
-                              tokens.size() == 1 ? "" : "s", plan_.bos ? " with BOS" : ""));
+                  fmt::format("the text has {}{}, must have 2 to score one",
+                              cli::counted(tokens.size(), "token"), plan_.bos ? " with BOS" : ""));
     }
     const auto largest = std::max_element(tokens.begin(), tokens.end());
     if (*largest >= vocab_) {

@@ -84,7 +84,8 @@ bool Collection::resume() {
   collector_.emplace(std::move(*collector));
   done_ = *covered;
   replace_ = true;
-  tool_.note(fmt::format("{}: goes on after {} of {} chunks", options_.imatrix, done_, chunks_.count()));
+  tool_.note(
+      fmt::format("{}: goes on after {} of {}", options_.imatrix, done_, counted(chunks_.count(), "chunk")));
   return true;
 }
 
@@ -149,8 +150,8 @@ void Collection::run() {
     }
   }
   if (done_ == 0 || !save() || done_ < chunks_.count()) return;
-  tool_.note(fmt::format("{}: {} tokens in {} chunk{}", to_stdout ? "standard output" : options_.imatrix,
-                         collector_->total().tokens, done_, done_ == 1 ? "" : "s"));
+  tool_.note(fmt::format("{}: {} in {}", to_stdout ? "standard output" : options_.imatrix,
+                         counted(collector_->total().tokens, "token"), counted(done_, "chunk")));
 }
 
 }  // namespace
@@ -201,8 +202,8 @@ void collect_imatrix(Tool& tool, const RunOptions& options, const ml::Model& mod
   if (options.dry_run) {
     const auto shape = ml::imatrix_shape(model.desc());
     if (!shape) return tool.fail(ml::with_path(shape.error(), options.model));
-    return tool.print("file: {} bytes; {} tokens in {} chunk{} of {}\n", shape->n_bytes(), chunks.n_tokens(),
-                      chunks.count(), chunks.count() == 1 ? "" : "s", chunks.size);
+    return tool.print("file: {} bytes; {} in {} of {}\n", shape->n_bytes(),
+                      counted(chunks.n_tokens(), "token"), counted(chunks.count(), "chunk"), chunks.size);
   }
   Collection collection(tool, options, model, std::move(chunks), inputs);
   if (collection.begin()) collection.run();

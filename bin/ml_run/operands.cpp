@@ -2,6 +2,9 @@
 
 #include "ml_run/options.hpp"
 
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace cli {
@@ -16,7 +19,23 @@ std::string settle(std::string& value, std::string& place, const char* problem) 
   return "";
 }
 
+// A matrix over the words "text.txt" would be one of next to nothing, and look like any other.
+std::string imatrix_problem(const RunOptions& options) {
+  if (options.imatrix.empty() || !names_files(options.prompt)) return "";
+  return fmt::format(
+      "the prompt of --imatrix is the text '{0}', and a file has that name: --file {0} reads it",
+      options.prompt.front());
+}
+
 }  // namespace
+
+bool names_files(const std::vector<std::string>& prompt) {
+  return !prompt.empty() && std::all_of(prompt.begin(), prompt.end(), [](const std::string& word) {
+    std::error_code error;
+    const auto status = std::filesystem::status(word, error);
+    return std::filesystem::exists(status) && !std::filesystem::is_directory(status);
+  });
+}
 
 std::string settle_operands(RunOptions& options) {
   const bool operand = !options.model.empty() && options.named_model.empty();
@@ -41,7 +60,7 @@ std::string settle_operands(RunOptions& options) {
     if (!options.prompt.empty()) return "PROMPT and --prompt exclude each other";
     options.prompt.push_back(*std::exchange(options.prompt_text, std::nullopt));
   }
-  return "";
+  return imatrix_problem(options);
 }
 
 }  // namespace cli

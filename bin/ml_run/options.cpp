@@ -6,7 +6,9 @@
 
 #include <charconv>
 #include <filesystem>
+#include <limits>
 #include <map>
+#include <random>
 #include <system_error>
 
 namespace cli {
@@ -21,8 +23,7 @@ std::vector<std::uint32_t> parse_tokens(const std::string& text) {
     std::uint32_t token = 0;
     const auto [after, error] = std::from_chars(at, end, token);
     if (error != std::errc() || (after != end && *after != ',')) {
-      throw CLI::ValidationError("--tokens",
-                                 fmt::format("'{}' is no list of token ids, like 1,403,407", text));
+      throw CLI::ValidationError("--tokens", fmt::format("is '{}', must be token ids, like 1,403,407", text));
     }
     tokens.push_back(token);
     at = after;
@@ -43,6 +44,7 @@ bool same_path(const std::string& a, const std::string& b) {
 
 void declare_run_options(Tool& tool, RunOptions& options) {
   CLI::App& app = tool.app();
+  const auto any_count = CLI::Range(0u, std::numeric_limits<std::uint32_t>::max());
   app.add_option("MODEL", options.model, "A .mlb, .mog or .gguf file or a model folder; - is standard input");
   app.add_option("PROMPT", options.prompt, "The prompt; standard input when none is given");
   app.add_option("-p", options.p, "With MODEL: as --prompt-file; without: as --prompt")
@@ -60,14 +62,19 @@ void declare_run_options(Tool& tool, RunOptions& options) {
          "--tokens", [&options](const std::string& text) { options.tokens = parse_tokens(text); },
          "Prompt as token ids, separated by commas")
       ->type_name("ID[,ID...]");
-  app.add_option("-n,--n-predict,--predict", options.n, "Tokens to write at most")->capture_default_str();
-  app.add_option("-c,--ctx,--ctx-size", options.ctx, "Positions of context (default: as many as needed)");
+  app.add_option("-n,--n-predict,--predict", options.n, "Tokens to write at most; -1: no limit")
+      ->check(any_count)
+      ->capture_default_str();
+  tool.allow_minus_one("-n", [] { return std::numeric_limits<std::uint32_t>::max(); });
+  app.add_option("-c,--ctx,--ctx-size", options.ctx, "Positions of context (default: as many as needed)")
+      ->check(any_count);
   app.add_option("-b,--batch,--batch-size", options.batch, "Prompt tokens a pass; changes no bit")
       ->check(CLI::Range(1u, 1u << 24))
       ->capture_default_str();
   app.add_option("--temp", options.sampling.temperature, "Temperature; 0 takes the likeliest token")
       ->capture_default_str();
   app.add_option("--top-k", options.sampling.top_k, "Draw from the K likeliest tokens; 0: all")
+      ->check(any_count)
       ->capture_default_str();
   app.add_option("--top-p", options.sampling.top_p, "Draw from the smallest set of this probability")
       ->capture_default_str();
@@ -77,7 +84,13 @@ void declare_run_options(Tool& tool, RunOptions& options) {
   app.add_option("--repeat-penalty", options.sampling.repeat_penalty,
                  "Make the last 64 tokens less likely; 1: off")
       ->capture_default_str();
-  app.add_option("-s,--seed", options.sampling.seed, "Seed of the drawing")->capture_default_str();
+  app.add_option("-s,--seed", options.sampling.seed, "Seed of the drawing; -1: a random one, noted on stderr")
+      ->capture_default_str();
+  tool.allow_minus_one("--seed", [&options] {
+    std::random_device random;
+    options.random_seed = true;
+    return std::uint64_t{random()};
+  });
   app.add_option("--acts", options.activations, "What quantized matrices are multiplied with")
       ->transform(CLI::CheckedTransformer(std::map<std::string, ml::Activations>{
           {"q8", ml::Activations::q8}, {"f32", ml::Activations::f32}}));
@@ -138,6 +151,7 @@ void declare_run_options(Tool& tool, RunOptions& options) {
       ->type_name("K/N");
   app.add_flag("--dry-run", options.dry_run,
                "With --imatrix: print what would be collected, and write nothing");
+  tool.know_llama_options();
   tool.add_threads();
   tool.add_force();
   tool.add_verbose();

@@ -27,6 +27,7 @@ struct RunOptions {
   std::uint32_t ctx = 0;
   std::uint32_t batch = 512;
   ml::SamplingOptions sampling;
+  bool random_seed = false;  // sampling.seed was drawn
   std::optional<ml::Activations> activations;
   std::optional<ml::KvType> kv;
   std::string logits;
@@ -64,6 +65,9 @@ void declare_run_options(Tool& tool, RunOptions& options);
 ///
 /// @return what is wrong; "" when nothing is
 std::string settle_operands(RunOptions& options);
+
+/// True where each word of a prompt is the name of a file: somebody may have meant what is in it.
+bool names_files(const std::vector<std::string>& prompt);
 
 /// What the options say of a session; a context that is not given is left to the library.
 ml::SessionOptions session_options(const Tool& tool, const RunOptions& options);

@@ -1,6 +1,7 @@
 // The first steps of a run: model, tokenizer, prompt, session.
 
 #include "common/open_model.hpp"
+#include "common/text.hpp"
 #include "ml_run/text_run.hpp"
 
 #include <ml/generation.hpp>
@@ -36,8 +37,9 @@ bool TextRun::open_tokenizer() {
       options_.tokens.empty() || (!options_.ids && options_.n > 0 && options_.imatrix.empty());
   if (path.empty()) {
     if (!needs_text) return true;
-    return report({.status = ml::Status::arg, .message = "no tokenizer beside the model; name one with -m"},
-                  options_.model);
+    return report(
+        {.status = ml::Status::arg, .message = "no tokenizer beside the model; --tokenizer names one"},
+        options_.model);
   }
   auto tokenizer = ml::Tokenizer::open(path);
   if (!tokenizer) return report(tokenizer.error(), path);
@@ -72,6 +74,10 @@ bool TextRun::open_chat() {
 bool TextRun::read_prompt() {
   if (!options_.tokens.empty()) return true;
   if (!options_.prompt.empty()) {
+    if (names_files(options_.prompt)) {
+      tool_.note(fmt::format("the prompt is the text '{0}', not what is in the file: --file {0} reads that",
+                             options_.prompt.front()));
+    }
     for (const std::string& word : options_.prompt)
       prompt_ += (&word == options_.prompt.data() ? "" : " ") + word;
     return true;
@@ -140,10 +146,10 @@ bool TextRun::create_session() {
   const std::uint64_t n_known = n_saved_ + tokens_.size();
   if (ctx == 0) ctx = std::min<std::uint64_t>(max_seq, n_known + options_.n);
   if (n_known > ctx) {
-    return report(
-        {.status = ml::Status::limit,
-         .message = fmt::format("the prompt has {} tokens, but the context holds {}", n_known, ctx)},
-        options_.model);
+    return report({.status = ml::Status::limit,
+                   .message = fmt::format("the prompt has {}, but the context holds {}",
+                                          counted(n_known, "token"), ctx)},
+                  options_.model);
   }
   ml::SessionOptions session = session_options(tool_, options_);
   session.ctx = static_cast<std::uint32_t>(ctx);

@@ -72,8 +72,9 @@ bool TextRun::check_finite() {
   if (bad == logits_.end()) return true;
   return report({.status = ml::Status::format,
                  .message = fmt::format(
-                     "logit of token {} is {} after {} tokens: the weights are not sound (mlb-info --check)",
-                     bad - logits_.begin(), std::isnan(*bad) ? "NaN" : "infinite", session_->position())},
+                     "logit of token {} is {} after {}: the weights are not sound (mlb-info --check)",
+                     bad - logits_.begin(), std::isnan(*bad) ? "NaN" : "infinite",
+                     counted(session_->position(), "token"))},
                 options_.model);
 }
 

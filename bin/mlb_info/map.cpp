@@ -1,6 +1,7 @@
 // --map: how large the weights of each kind of matrix are, layer by layer.
 
 #include "common/line_scale.hpp"
+#include "common/standard_input.hpp"
 #include "common/terminal.hpp"
 #include "common/text.hpp"
 #include "mlb_info/details.hpp"
@@ -119,7 +120,8 @@ void print_table(cli::Tool& tool, const std::vector<Kind>& kinds, const std::str
 void print_map(cli::Tool& tool, const std::string& path, const ml::FileReport& report,
                const Details& details) {
   const std::vector<Kind> kinds = kinds_of(report, details);
-  if (kinds.empty()) return tool.note(path + ": has no matrices in layers, of which --map is drawn");
+  if (kinds.empty())
+    return tool.note(cli::input_name(path) + ": has no matrices in layers, of which --map is drawn");
   constexpr const char* kRms = "RMS BY LAYER";
   constexpr const char* kOutlier = "LARGEST / RMS";
   std::size_t longest = std::string_view(kOutlier).size();

@@ -1,3 +1,4 @@
+#include "common/text.hpp"
 #include "mlb_info/words.hpp"
 
 #include <ml/session.hpp>
@@ -119,14 +120,11 @@ std::string architecture(const ml::ModelDesc& desc) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::string counted(std::uint64_t n, std::string_view noun) {
-  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
-}
-
 std::string dimensions(const ml::ModelDesc& desc) {
   return fmt::format("dim {}, {}, {} of {}, {}, FFN {}, vocabulary {}, context {}", desc.dim,
-                     counted(desc.n_layers(), "layer"), counted(desc.n_heads, "head"), desc.head_dim,
-                     counted(desc.n_kv_heads, "key-value head"), desc.hidden_dim, desc.vocab, desc.max_seq);
+                     cli::counted(desc.n_layers(), "layer"), cli::counted(desc.n_heads, "head"),
+                     desc.head_dim, cli::counted(desc.n_kv_heads, "key-value head"), desc.hidden_dim,
+                     desc.vocab, desc.max_seq);
 }
 
 std::string linear_attention(const ml::GatedDeltaDesc& linear) {

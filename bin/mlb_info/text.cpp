@@ -1,4 +1,5 @@
 #include "common/text.hpp"
+#include "common/terminal.hpp"
 
 #include "mlb_info/details.hpp"
 #include "mlb_info/words.hpp"
@@ -29,8 +30,8 @@ std::string bits_a_weight(const ml::FileReport& report) {
 std::string encodings(const ml::FileReport& report) {
   std::vector<std::string> parts;
   for (const EncodingTotal& total : encoding_totals(report)) {
-    parts.push_back(fmt::format("{} {} tensor{} {}", total.name, total.n_tensors,
-                                total.n_tensors == 1 ? "" : "s", cli::human_size(total.n_bytes)));
+    parts.push_back(fmt::format("{} {} {}", total.name, cli::counted(total.n_tensors, "tensor"),
+                                cli::human_size(total.n_bytes)));
   }
   return fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -74,7 +75,9 @@ void print_header(cli::Tool& tool, const ml::FileReport& report) {
   tool.print(table.text());
 }
 
-void print_rows(cli::Tool& tool, const ml::FileReport& report, const Details& details, const Wanted& wanted) {
+// @param n_bars  of each histogram
+std::string rows_text(const ml::FileReport& report, const Details& details, const Wanted& wanted,
+                      std::size_t n_bars) {
   std::vector<Align> columns{Align::left,  Align::left,  Align::right, Align::left,
                              Align::right, Align::right, Align::right};
   std::vector<std::string> head{"", "NAME", "LAYER", "ENCODING", "SHAPE", "OFFSET", "BYTES"};
@@ -86,9 +89,10 @@ void print_rows(cli::Tool& tool, const ml::FileReport& report, const Details& de
   const bool several_files = report.files.size() > 1;
   column(several_files, Align::left, "FILE");
   for (const char* name : {"MIN", "MAX", "MEAN", "RMS", "ZERO"}) column(wanted.stats, Align::right, name);
-  column(wanted.stats, Align::left, "HISTOGRAM");
+  column(wanted.stats, Align::left, n_bars == 0 ? "" : "HISTOGRAM");
   column(wanted.hash, Align::left, "XXH3-128");
 
+  const bool unicode = cli::unicode_terminal();
   cli::Table table(columns);
   table.add(head);
   for (std::size_t i = 0; i < report.arrays.size(); ++i) {
@@ -112,7 +116,7 @@ void print_rows(cli::Tool& tool, const ml::FileReport& report, const Details& de
           "{:.2f}%",
           stats.n == 0 ? 0.0 : 100.0 * static_cast<double>(stats.n_zero) / static_cast<double>(stats.n)));
       const std::vector<double> bars(stats.histogram.begin(), stats.histogram.end());
-      row.push_back("|" + cli::sparkline(bars) + "|" +
+      row.push_back((n_bars == 0 ? "||" : "|" + cli::sparkline(bars, n_bars, unicode) + "|") +
                     (stats.n_non_finite == 0 ? "" : fmt::format(" {} not finite", stats.n_non_finite)));
     } else if (wanted.stats) {
       for (int blank = 0; blank < 6; ++blank) row.push_back("-");
@@ -120,7 +124,14 @@ void print_rows(cli::Tool& tool, const ml::FileReport& report, const Details& de
     if (wanted.hash) row.push_back(details.array_hashes[i]);
     table.add(row);
   }
-  tool.print(table.text());
+  return table.text();
+}
+
+void print_rows(cli::Tool& tool, const ml::FileReport& report, const Details& details, const Wanted& wanted) {
+  std::size_t n_bars = 0;
+  if (wanted.stats)
+    n_bars = cli::sparkline_columns(ml::kHistogramBins, rows_text(report, details, wanted, 0));
+  tool.print(rows_text(report, details, wanted, n_bars));
 }
 
 }  // namespace
@@ -134,7 +145,7 @@ void print_text(cli::Tool& tool, const std::string& path, const ml::FileReport& 
   if (report.defects.empty() || !report.arrays.empty()) print_summary(tool, report);
   if (wanted.check) {
     const std::size_t n = report.defects.size();
-    tool.print("  check: {}\n", n == 0 ? "sound" : fmt::format("{} defect{}", n, n == 1 ? "" : "s"));
+    tool.print("  check: {}\n", n == 0 ? "sound" : cli::counted(n, "defect"));
   }
   if (wanted.header && !report.fields.empty()) print_header(tool, report);
   if (wanted.map) print_map(tool, path, report, details);

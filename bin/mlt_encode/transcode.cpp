@@ -1,6 +1,7 @@
 #include "mlt_encode/transcode.hpp"
 
 #include "common/id_format.hpp"
+#include "common/standard_input.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -8,7 +9,7 @@
 namespace mlt_encode {
 
 ml::Error in_file(ml::Error error, const std::string& name) {
-  return ml::with_path(std::move(error), name == "-" ? "standard input" : name);
+  return ml::with_path(std::move(error), cli::input_name(name));
 }
 
 void Transcoder::text(std::string_view text, const std::string& name, std::uint64_t offset,

@@ -97,7 +97,7 @@ bool looks_like_json(std::span<const std::byte> bytes) {
 
 Error no_tokenizer(std::span<const std::byte> bytes) {
   return {Status::format,
-          bytes.empty() ? "the file is empty" : "neither a .mlt (\"MLT1\") nor a tokenizer.json nor a .gguf",
+          bytes.empty() ? "the file is empty" : "is no .mlt (\"MLT1\"), .mog, .gguf or tokenizer.json",
           {},
           0};
 }

@@ -83,7 +83,7 @@ Result<Header> read_fields(std::span<const std::byte> bytes) {
     return bad(Status::format, 0,
                looks_like_dat(bytes)
                    ? "file looks like llama.cpp's older .dat form: llama-imatrix --in-file makes it GGUF"
-                   : "magic is not MLI1");
+                   : "is neither MLI1 nor GGUF");
   }
   if (bytes.size() < kHeaderBytes) {
     return bad(Status::format, bytes.size(),

@@ -39,7 +39,7 @@ class FileDescriptor {
 };
 
 Error io_error(const std::string& path, const char* what) {
-  return {.status = Status::io, .message = what, .path = path, .os_errno = errno};
+  return {.status = Status::io, .message = what, .path = path.empty() ? "''" : path, .os_errno = errno};
 }
 
 Error no_memory(const std::string& path) {

@@ -42,7 +42,7 @@ std::string printable(std::string_view text) {
 
 std::string describe(const Error& error) {
   std::string line;
-  if (!error.path.empty()) line += error.path + ": ";
+  if (!error.path.empty()) line += (error.path == "-" ? "standard input" : error.path) + ": ";
   line += error.message;
   if (error.os_errno != 0) line += fmt::format(": {}", std::strerror(error.os_errno));
   line += fmt::format(" ({}", status_name(error.status));

@@ -1,6 +1,7 @@
 #include "catch.hpp"
 #include "common/completion.hpp"
 #include "common/help.hpp"
+#include "common/llama_options.hpp"
 #include "common/option_table.hpp"
 #include "common/progress.hpp"
 #include "common/terminal.hpp"
@@ -27,6 +28,63 @@ TEST_CASE("sizes and counts are short", "[cli]") {
   CHECK(human_size(UINT64_MAX) == "18.4 EB");
   CHECK(human_count(512) == "512");
   CHECK(human_count(1100000) == "1.1 M");
+}
+
+TEST_CASE("a number of things", "[cli]") {
+  CHECK(counted(0, "text") == "0 texts");
+  CHECK(counted(1, "text") == "1 text");
+  CHECK(counted(2, "text") == "2 texts");
+}
+
+TEST_CASE("a sparkline fits its columns, in blocks or in ASCII", "[cli]") {
+  const std::vector<double> heights{0, 1, 2, 4, 8, 8};
+  CHECK(sparkline(heights, 6, true) == " ▁▂▄██");
+  CHECK(sparkline(heights, 20, true) == " ▁▂▄██");
+  CHECK(sparkline(heights, 6, false) == " .-+##");
+  CHECK(sparkline(heights, 3, true) == "▁▃█");
+  CHECK(sparkline(heights, 1, false) == "#");
+  CHECK(sparkline({}, 4, true).empty());
+  CHECK(sparkline(std::vector<double>(3, 0.0), 3, false) == "   ");
+  ::setenv("COLUMNS", "60", 1);
+  CHECK(sparkline_columns(20, std::string(45, 'x') + "\n" + std::string(30, 'y') + "\n") == 15);
+  CHECK(sparkline_columns(20, "x") == 20);
+  CHECK(sparkline_columns(20, std::string(70, 'x')) == 8);
+  CHECK(sparkline_columns(5, std::string(70, 'x')) == 5);
+  ::unsetenv("COLUMNS");
+}
+
+TEST_CASE("options of llama.cpp are known from values and clusters", "[cli]") {
+  CLI::App app("", "ml-x");
+  std::string text;
+  unsigned n = 0;
+  bool flag = false;
+  std::vector<std::string> pair;
+  app.add_option("-n,--number", n);
+  app.add_option("-p,--prompt", text);
+  app.add_option("--kv", text);
+  app.add_option("--pair", pair)->expected(2);
+  app.add_flag("-f,--force", flag);
+  const auto problem = [&](const std::vector<std::string>& arguments) {
+    return llama_option_problem(app, arguments);
+  };
+  CHECK(problem({"-ngl", "99"}) ==
+        "-ngl: an option of llama.cpp that ml-x does not have, see ml-from-llama(7)");
+  CHECK(problem({"-n", "1", "-ctk", "q8_0"}) ==
+        "-ctk: an option of llama.cpp; ml-x has --kv, see ml-from-llama(7)");
+  CHECK(problem({"-cnv"}) == "-cnv: an option of llama.cpp that ml-x does not have, see ml-from-llama(7)");
+  CHECK(problem({"-fp", "x", "-hf"}).starts_with("-hf: "));
+  CHECK(problem({"--prompt=x", "-fa"}).starts_with("-fa: "));
+  for (const std::vector<std::string>& sound : std::vector<std::vector<std::string>>{{},
+                                                                                     {"-n", "8"},
+                                                                                     {"-n8"},
+                                                                                     {"-p", "-ngl"},
+                                                                                     {"-fp", "-ngl"},
+                                                                                     {"--prompt", "-ngl"},
+                                                                                     {"--pair", "x", "-ngl"},
+                                                                                     {"--", "-ngl"},
+                                                                                     {"ngl", "-"},
+                                                                                     {"-"}})
+    CHECK(problem(sound).empty());
 }
 
 TEST_CASE("a table aligns its columns, whatever bytes a code point takes", "[cli]") {

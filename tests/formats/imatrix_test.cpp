@@ -83,7 +83,7 @@ TEST_CASE("every defect of an MLI1 file has its message", "[imatrix]") {
   const std::pair<std::string, std::string> table[] = {
       {good, ""},
       {"", "file is empty (ML_E_FORMAT, offset 0)"},
-      {"MLB1" + good.substr(4), "magic is not MLI1 (ML_E_FORMAT, offset 0)"},
+      {"MLB1" + good.substr(4), "is neither MLI1 nor GGUF (ML_E_FORMAT, offset 0)"},
       {"ML", "file is 2 bytes, the header needs 40 (ML_E_FORMAT, offset 2)"},
       {good.substr(0, 39), "file is 39 bytes, the header needs 40 (ML_E_FORMAT, offset 39)"},
       {patched(good, 4, 2u), "version is 2, must be 1 (ML_E_FORMAT, offset 4)"},

@@ -16,6 +16,7 @@ TEST_CASE("a missing file and a folder are errors that say why", "[util]") {
   const auto missing = InputBytes::open("/nonexistent/file");
   REQUIRE_FALSE(missing);
   CHECK(describe(missing.error()) == "/nonexistent/file: cannot open: No such file or directory (ML_E_IO)");
+  CHECK(describe(InputBytes::open("").error()) == "'': cannot open: No such file or directory (ML_E_IO)");
   const auto folder = InputBytes::open("/");
   REQUIRE_FALSE(folder);
   CHECK(describe(folder.error()) == "/: cannot read: Is a directory (ML_E_IO)");

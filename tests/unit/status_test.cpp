@@ -12,6 +12,8 @@ TEST_CASE("an error becomes one line with file, rule, status and place", "[util]
         "model.mlb: head_dim is 65, must be even (ML_E_SHAPE, offset 80)");
   const Error io{.status = Status::io, .message = "cannot open", .path = "x", .os_errno = ENOENT};
   CHECK(describe(io) == "x: cannot open: No such file or directory (ML_E_IO)");
+  CHECK(describe(with_path({.status = Status::format, .message = "file is empty"}, "-")) ==
+        "standard input: file is empty (ML_E_FORMAT)");
   const Error tensor{.status = Status::format, .message = "tensor is missing", .tensor = "layers.0.wq"};
   CHECK(describe(tensor) == "tensor is missing (ML_E_FORMAT, tensor layers.0.wq)");
   CHECK(with_path(io, "y").path == "x");

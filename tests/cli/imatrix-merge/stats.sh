@@ -2,7 +2,13 @@
 make="python3 $ML_TEST_DATA/../cli/imatrix-merge/make_mli.py"
 $make a.mli first=500
 $make b.mli tokens=6
-imatrix-merge --stats a.mli b.mli
+TERM=xterm LC_ALL=C.UTF-8 COLUMNS=100 imatrix-merge --stats a.mli b.mli
+TERM=xterm LC_ALL=C COLUMNS=77 imatrix-merge --stats a.mli b.mli > narrow
+cat narrow
+if LC_ALL=C grep '[^ -~]' narrow; then exit 1; fi
+[ "$(awk 'length > 77 { n++ } END { print n + 0 }' narrow)" = 0 ]
+TERM=xterm LC_ALL=C COLUMNS=20 imatrix-merge --stats a.mli b.mli > narrow
+[ "$(grep -c '|........|$' narrow)" = 5 ]
 imatrix-merge --json a.mli b.mli > stats.json
 imatrix-merge --format csv a.mli b.mli > stats.csv
 TERM=dumb COLUMNS=50 imatrix-merge --map a.mli b.mli

@@ -37,6 +37,11 @@ try ml-bench model.mlb --text text
 grep -q "'int9' of 'int9' must be ENCODING" err
 grep -q 'must be a multiple of 128 for int4_g128_f32 (encoding int4_g128_f32)' err
 grep -q 'missing: cannot open' err
+mkdir alone
+cp "$recipe" alone/recipe.json
+rc=0; ml-bench --encodings alone/recipe.json f32 2> err || rc=$?
+[ $rc -eq 1 ]
+grep -q "cannot open: No such file or directory; the operand names the checkpoint's folder" err
 python3 - "$recipe" "$story" <<'END'
 import os, signal, subprocess, sys, time
 process = subprocess.Popen(["ml-bench", "-q", "--encodings", sys.argv[1], "f32,recipe", sys.argv[2], "-r", "100000", "-t", "1"])

@@ -17,6 +17,11 @@ ml-bench -q q8_0.mlb -p 0 -n 4 -r 2 -t 1 -o csv > decode.csv
 draw decode.csv > decode.svg
 grep -q 'tokens written a second' decode.svg
 ! grep -q 'tokens read a second' decode.svg
+for script in sizes encodings; do
+  rc=0; gnuplot -e "csv='missing.csv'" "$ML_TEST_DATA/../../share/$script.gp" > none.svg 2> said || rc=$?
+  [ $rc -eq 1 ] && [ ! -s none.svg ]
+  grep -q '^no rows in missing.csv$' said
+done
 printf 'Once upon a time, there was a little dog. The dog liked to play.' > text
 encodings() {
   ml-bench -q --encodings "$ML_TEST_DATA/../../share/recipes/llama.json" f32,int4_g32_f16+embed=int8_g32_f16 "$story" -p 0 -n 4 -r 2 -t 1 "$@" -o csv > encodings.csv

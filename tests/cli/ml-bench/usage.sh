@@ -10,6 +10,9 @@ try model.mlb --fail-above -1 --baseline base.json
 try model.mlb --target scalar,sse9
 try model.mlb -o xml
 try -
+try -m model.mlb -ngl 99 -p 8 -n 0
+try -m model.mlb -ctk q8_0
+try model.mlb --split ''
 echo '[{}]' > rows.json
 rc=0; ml-bench model.mlb --baseline rows.json || rc=$?
 [ $rc -eq 1 ]

@@ -16,6 +16,8 @@ assert n_bytes == os.path.getsize("l.logits"), (plan, os.path.getsize("l.logits"
 END_OF_CHECK
   rm l.logits
 done
+ml-eval story a -c 512 --dry-run > plan
+grep -q '^1 text, 1 window of 512 every 512: [0-9]* tokens to read, [0-9]* to score$' plan
 ml-eval story a -v --dry-run --acts f32 > plan 2> said
 for wanted in 'story: folder, ' 'tokenizer story.tokenizer.json: beside the model' 'KV cache f32: the default with float32 activations' \
   'windows of [0-9]* tokens: 512'; do

@@ -30,10 +30,14 @@ try ml-eval "$story" good --bits 32
 try ml-eval "$story" good --stride 0
 try ml-eval "$story" good -c 0
 try ml-eval "$story" good --windows 0
+try ml-eval "$story" good --split ''
 try ml-eval "$story" good --split '\q'
 try ml-eval "$story" good --split 'a\'
 ml-eval "$story" good --json > a.json
 ml-eval "$story" good --json -c 4 > b.json
 try ml-eval --merge a.json b.json
+try ml-eval -m "$story" -ngl 99 good
+try ml-eval -m "$story" -f good
+try ml-eval ""
 sed 's/"n_tokens":\([0-9]*\),"nll":\["/"n_tokens":\1,"nll":["z/' a.json > c.json
 try ml-eval --merge c.json

@@ -15,6 +15,9 @@ ml-run "$model" --temp 0.8 --seed 7 --top-k 20 --top-p 0.9 -n 12 Once > expected
 same -m "$model" --temp 0.8 -s 7 --top-k 20 --top-p 0.9 -n 12 -t 1 -p Once
 ml-run "$model" -n 12 "" > expected
 same -m "$model" -n 12 --prompt ""
+# The name of a file as the prompt: that may not be what was meant.
+ml-run -m "$model" -n 2 -p prompt.txt > got
+ml-run -q -m "$model" -n 2 -p prompt.txt
 
 usage() { local rc=0; ml-run "$@" < /dev/null || rc=$?; [ $rc -eq 2 ]; }
 usage

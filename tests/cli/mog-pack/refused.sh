@@ -47,3 +47,10 @@ cp whole/model.safetensors.index.json before.json
 rc=0
 mog-pack "$recipe" --root whole -f -o whole/model.safetensors.index.json || rc=$?
 [ $rc -eq 1 ] && cmp whole/model.safetensors.index.json before.json
+# A recipe alone: there is no checkpoint beside it.
+mkdir recipes
+cp "$recipe" recipes/alone.json
+rc=0; mog-pack recipes/alone.json -o alone.mog || rc=$?
+[ $rc -eq 1 ] && [ ! -e alone.mog ]
+rc=0; mog-pack recipes/alone.json --root nowhere -o alone.mog || rc=$?
+[ $rc -eq 1 ]
