@@ -82,7 +82,7 @@ while [ "$left" -gt 0 ]; do
   eval:--by-position) by_position=$word ;;
   eval:--html=?*) html=${word#*=} ;;
   eval:--by-window*) fail_usage "--by-window needs one run: joined results have no windows" ;;
-  eval:--save-logits* | eval:--shard* | eval:--merge* | eval:--dry-run* | imatrix:--imatrix* | imatrix:--shard* | imatrix:--dry-run*)
+  eval:--save-logits* | eval:--shard* | eval:--merge* | eval:--partial* | eval:--dry-run* | imatrix:--imatrix* | imatrix:--shard* | imatrix:--dry-run*)
     fail_usage "${word%%=*} is not for the parts of a job" ;;
   measuring:--format* | measuring:--output* | measuring:-o* | measuring:--html*)
     fail_usage "${word%%=*} is not for the parts of a job: rows are printed as --format jsonl prints them" ;;
