@@ -85,12 +85,13 @@ void declare_options(cli::Tool& tool, Options& options) {
   app.add_flag("--by-position", options.by_position, "A row for each range of positions in the window");
   app.add_flag("--by-window", options.by_window, "A row for each window");
   app.add_flag(
-      "--merge",
-      [&options, model](std::int64_t) {
-        options.merge = true;
-        model->required(false);  // merge_problem knows what is missing
-      },
-      "Join results of --json into one; all operands are such files");
+         "--merge",
+         [&options, model](std::int64_t) {
+           options.merge = true;
+           model->required(false);  // merge_problem knows what is missing
+         },
+         "Join results of --json into one; all operands are such files")
+      ->type_name(cli::operands_are(cli::files_with({".json", ".jsonl"})));
   app.add_flag("--partial", options.partial, "With --merge: shards may be missing");
   app.add_option("--format", options.format,
                  "How it is printed; csv: a line, or one for each window (--by-window) or range of positions "
