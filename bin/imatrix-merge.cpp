@@ -153,7 +153,8 @@ int main(int argc, char** argv) {
   Arguments arguments;
   CLI::App& app = tool.app();
   app.add_option("FILE", arguments.files,
-                 "Importance matrices of one model, MLI1 or llama.cpp's GGUF; - or none: standard input");
+                 "Importance matrices of one model, MLI1 or llama.cpp's GGUF; - or none: standard input")
+      ->type_name(cli::type_of("FILE", cli::files_with({".mli", ".gguf"})));
   app.add_option("-o,--output", arguments.output,
                  "The matrix to write; -: standard output, the default where nothing is shown")
       ->type_name("FILE");

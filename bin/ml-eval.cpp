@@ -190,7 +190,8 @@ class Evaluation {
                 .stride = plan_.stride,
                 .bos = plan_.bos.has_value(),
                 .activations = options_.activations == ml::Activations::q8 ? "q8" : "f32",
-                .kv = std::string(ml::kv_type_name(kv_of(*model_)))};
+                .kv = std::string(ml::kv_type_name(kv_of(*model_))),
+                .parts = Parts(plan_)};
     if (about.texts.empty()) about.texts.push_back("-");
     ml_eval::print(tool_, about, &plan_, result, options_);
     tool_.flush();

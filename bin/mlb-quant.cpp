@@ -43,8 +43,8 @@ std::vector<std::string> class_names() {
 
 void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("INPUT", arguments.input,
-                 "A checkpoint folder, a .gguf or a .mlb; - or none: a .mlb on standard input")
-      ->type_name(cli::type_of("INPUT", cli::files_with({".mlb", ".gguf"})));
+                 "A checkpoint folder, a .gguf, a .mog or a .mlb; - or none: a .mlb on standard input")
+      ->type_name(cli::type_of("INPUT", cli::model_files()));
   app.add_option("-o,--output", arguments.output, "The .mlb to write; - or none: standard output")
       ->type_name("FILE");
   app.add_option("--type", arguments.type, "Encoding of the matrices; of a .gguf: as it stores them")

@@ -35,7 +35,7 @@ struct Arguments {
 
 void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("FOLDER", arguments.input, "A checkpoint folder, or a single .safetensors file")
-      ->type_name("FOLDER")
+      ->type_name(cli::type_of("FOLDER", cli::files_with({".safetensors"})))
       ->required();
   app.add_option("-o,--output", arguments.output, "The folder (or file) to write")
       ->type_name("FOLDER")

@@ -105,6 +105,44 @@ def missing_sections():
             yield f"{page.name}: its sections stand in another order than {', '.join(wanted)}"
 
 
+def section(page, name):
+    found = re.search(rf"^# {name}\n(.*?)(?=^# |\Z)", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return found.group(1) if found else ""
+
+
+def untold_facts():
+    """What the sources of a tool show that its page must tell: variables that shape what is drawn, and temporary files."""
+    drawing = re.compile(r'"common/(progress|terminal)\.hpp"')
+    writing = re.compile(r"\b(OutputFile|HtmlOutput)\b")
+    for page in sorted((ROOT / "man").glob("*.1.scd")):
+        tool = page.name.split(".")[0]
+        sources = [ROOT / "bin" / f"{tool}.cpp", *(ROOT / "bin" / tool.replace("-", "_")).glob("*.?pp")]
+        code = "".join(source.read_text(encoding="utf-8") for source in sources)
+        variables = ["ML_TARGET"] + (["TERM", "LC_ALL", "LC_CTYPE", "LANG", "COLUMNS"] if drawing.search(code) else [])
+        environment = section(page, "ENVIRONMENT")
+        missing = [name for name in variables if f"*{name}*" not in environment]
+        if missing:
+            yield f"{page.name}: ENVIRONMENT lacks {', '.join(missing)}"
+        if writing.search(code) and "_.NAME.HEX.tmp_" not in section(page, "FILES"):
+            yield f"{page.name}: FILES lacks .NAME.HEX.tmp"
+
+
+def lonely_pages():
+    """From ml(7) and README.md a reader finds every page, and from a page of sections 1, 3 and 7 the way back."""
+    overview = (ROOT / "man/ml.7.scd").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for page in sorted((ROOT / "man").glob("*.scd")):
+        name, number = page.name.split(".")[:2]
+        if page.name == "ml.7.scd":
+            continue
+        if f"*{name}*({number})" not in overview:
+            yield f"ml(7) does not name {name}({number})"
+        if number != "5" and "*ml*(7)" not in section(page, "SEE ALSO"):
+            yield f"{page.name}: SEE ALSO lacks ml(7)"
+        if number in "37" and f"`man {number} {name}`" not in readme:
+            yield f"README.md does not name man {number} {name}"
+
+
 def unbuilt_pages():
     rows = (ROOT / "man" / "meson.build").read_text(encoding="utf-8")
     for page in sorted((ROOT / "man").glob("*.scd")):
@@ -202,6 +240,8 @@ def main():
     report("no tabs, no blanks at the ends of lines", untidy_blanks(text))
     report("every tool has a man page", missing_pages())
     report("every tool's page has its sections", missing_sections())
+    report("every tool's page tells its variables and temporary files", untold_facts())
+    report("every page is found from ml(7) and README.md", lonely_pages())
     report("every man page is installed", unbuilt_pages())
     report("ml(3) names every function of ml.h", unnamed_functions())
     if shutil.which("scdoc") is None:

@@ -7,7 +7,8 @@ namespace cli {
 namespace {
 
 // %N is the tool's name, %I the one of its functions, %V the options that take values, %C what those values
-// may be, %P the operands, %O all options. Readline breaks words at '='; here they are whole again.
+// may be, %P the operands, %F the flags that make them others, %O all options. Readline breaks words at '=';
+// here they are whole again.
 constexpr std::string_view kScript = R"(# bash completion for %N, generated from its option table
 _%I_names() { # SEPARATORS NAME...: behind what the word holds up to its last separator
   local before=
@@ -34,7 +35,7 @@ _%I_recipes() {
   done
 }
 _%I() {
-  local word cur glued= raw=${COMP_WORDS[COMP_CWORD]} option= left=0 value=0 operand=0
+  local word cur glued= raw=${COMP_WORDS[COMP_CWORD]} option= left=0 value=0 operand=0 instead=
   local -a words=()
   COMPREPLY=()
   for word in "${COMP_WORDS[@]:0:COMP_CWORD+1}"; do
@@ -57,7 +58,7 @@ _%I() {
       continue
     fi
     case $word in
-%V      -*) ;;
+%V%F      -*) ;;
       *) ((operand += 1)) ;;
     esac
   done
@@ -67,7 +68,7 @@ _%I() {
   elif [[ $cur == -?* || $cur == - ]]; then
     _%I_names '' %O
   else
-    case $operand in
+    case $instead:$operand in
 %P    esac
   fi
   local i kept=${cur%"$raw"}
@@ -89,7 +90,7 @@ std::string action(const Values& values) {
 }  // namespace
 
 std::string bash_completion(const std::string& tool, const std::vector<OptionRow>& rows) {
-  std::string takes, cases, operands;
+  std::string takes, cases, operands, others, flags;
   std::vector<std::string> all;
   std::vector<const OptionRow*> places;
   for (const OptionRow& row : rows) {
@@ -99,6 +100,10 @@ std::string bash_completion(const std::string& tool, const std::vector<OptionRow
     }
     const std::vector<std::string> names = dashed_names(row);
     all.insert(all.end(), names.begin(), names.end());
+    if (row.operands) {
+      flags += fmt::format("      {}) instead={} ;;\n", joined(names, " | "), names.back());
+      others += fmt::format("      {}:*) {} ;;\n", names.back(), action(*row.operands));
+    }
     if (row.values.empty()) continue;
     takes += fmt::format("      {}) option={} left={} value=0 ;;\n", joined(names, " | "), names.back(),
                          row.values.size());
@@ -107,11 +112,13 @@ std::string bash_completion(const std::string& tool, const std::vector<OptionRow
   }
   for (std::size_t i = 0; i < places.size(); ++i) {
     const std::string place = i + 1 == places.size() ? "*" : fmt::format("{}", i);
-    operands += fmt::format("      {}) {} ;;\n", place, action(places[i]->values.front()));
+    operands += fmt::format("      *:{}) {} ;;\n", place, action(places[i]->values.front()));
   }
   if (operands.empty()) operands = "      *) ;;\n";
+  operands.insert(0, others);
   std::string script(kScript);
   script = replaced(script, "%V", takes);
+  script = replaced(script, "%F", flags);
   script = replaced(script, "%C", cases);
   script = replaced(script, "%P", operands);
   script = replaced(script, "%O", joined(all, " "));

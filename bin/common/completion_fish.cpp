@@ -6,17 +6,19 @@ namespace cli {
 
 namespace {
 
-// %N is the tool's name, %I the one of its functions, %V the options that take values.
+// %N is the tool's name, %I the one of its functions, %V the options that take values and the flags that make
+// operands others.
 constexpr std::string_view kFunctions = R"(# fish completion for %N, generated from its option table
 function __%I_word # the value at the cursor
   string replace -r -- '^(--[^=]*=)?["\']?' '' (commandline -ct)
 end
-function __%I_is # operand FIRST LAST | value N OPTION...: what the word at the cursor is
+function __%I_is # operand FIRST LAST | instead FLAG | value N OPTION...: what the word at the cursor is
   set -l tokens (commandline -opc)
   set -l left 0
   set -l value 0
   set -l operand 0
   set -l option
+  set -l instead
   for token in $tokens[2..-1]
     if test $left -gt 0
       set left (math $left - 1)
@@ -30,7 +32,9 @@ function __%I_is # operand FIRST LAST | value N OPTION...: what the word at the 
     end
   end
   if test $argv[1] = operand
-    test $left -eq 0 -a $operand -ge $argv[2] -a $operand -le $argv[3]
+    test $left -eq 0 -a -z "$instead" -a $operand -ge $argv[2] -a $operand -le $argv[3]
+  else if test $argv[1] = instead
+    test $left -eq 0 -a "$instead" = $argv[2]
   else
     test $left -gt 0 -a $value -eq $argv[2]; and contains -- $option $argv[3..-1]
   end
@@ -86,7 +90,7 @@ std::string action(const Values& values) {
 }  // namespace
 
 std::string fish_completion(const std::string& tool, const std::vector<OptionRow>& rows) {
-  std::string takes, options, operands;
+  std::string takes, options, operands, others;
   std::vector<const OptionRow*> places;
   for (const OptionRow& row : rows) {
     if (row.operand) {
@@ -98,8 +102,13 @@ std::string fish_completion(const std::string& tool, const std::vector<OptionRow
     for (const std::string& name : row.long_names) options += " -l " + name;
     if (!row.values.empty()) options += action(row.values.front());
     options += " -d " + quoted_fish(short_description(row)) + "\n";
-    if (row.values.empty()) continue;
     const std::vector<std::string> names = dashed_names(row);
+    if (row.operands) {
+      takes += fmt::format("      case {}\n        set instead {}\n", joined(names, " "), names.back());
+      others +=
+          fmt::format("complete -c %N -n '__%I_is instead {}'{}\n", names.back(), action(*row.operands));
+    }
+    if (row.values.empty()) continue;
     takes += fmt::format("      case {}\n        set option {}\n        set left {}\n        set value 0\n",
                          joined(names, " "), names.back(), row.values.size());
     for (std::size_t i = 1; i < row.values.size(); ++i) {
@@ -114,7 +123,7 @@ std::string fish_completion(const std::string& tool, const std::vector<OptionRow
     operands += fmt::format("complete -c %N -n '__%I_is operand {} {}'{}\n", i, last,
                             action(places[i]->values.front()));
   }
-  std::string script = replaced(std::string(kFunctions), "%V", takes) + operands + options;
+  std::string script = replaced(std::string(kFunctions), "%V", takes) + operands + others + options;
   return replaced(replaced(script, "%I", identifier(tool)), "%N", tool);
 }
 

@@ -23,9 +23,21 @@ std::string action(const Values& values, const std::string& tool) {
   if (values.recipes) return fmt::format("_{}_recipes", identifier(tool));
   if (!values.files) return " ";
   if (values.suffixes.empty()) return "_files";
+  if (values.suffixes.size() == 1) return fmt::format("_files -g \"*{}\"", values.suffixes.front());
   std::vector<std::string> endings;
   for (const std::string& suffix : values.suffixes) endings.push_back(suffix.substr(1));
   return fmt::format("_files -g \"*.({})\"", joined(endings, "|"));
+}
+
+// What an operand may be: something else behind some flags.
+std::string operand_action(const Values& values, const std::vector<OptionRow>& rows,
+                           const std::string& tool) {
+  std::string text;
+  for (const OptionRow& row : rows) {
+    for (const std::string& name : row.operands ? dashed_names(row) : std::vector<std::string>())
+      text += fmt::format("if (( $+opt_args[{}] )) {{ {} }} else", name, action(*row.operands, tool));
+  }
+  return text.empty() ? action(values, tool) : fmt::format("{{{} {{ {} }}}}", text, action(values, tool));
 }
 
 std::string values_of(const OptionRow& row, const std::string& tool) {
@@ -63,8 +75,9 @@ std::string zsh_completion(const std::string& tool, const std::vector<OptionRow>
   }
   for (std::size_t i = 0; i < places.size(); ++i) {
     const bool rest = i + 1 == places.size() && places[i]->many;
-    specs += " \\\n  " + quoted(fmt::format("{}:{}:{}", rest ? "*" : fmt::format("{}", i + 1),
-                                            places[i]->argument, action(places[i]->values.front(), tool)));
+    specs +=
+        " \\\n  " + quoted(fmt::format("{}:{}:{}", rest ? "*" : fmt::format("{}", i + 1), places[i]->argument,
+                                       operand_action(places[i]->values.front(), rows, tool)));
   }
   std::string script =
       fmt::format("#compdef {0}\n# zsh completion for {0}, generated from its option table\n", tool);

@@ -68,6 +68,8 @@ OptionRow row_of(const CLI::Option& option) {
     if (type.find(":FILE") != std::string::npos || type.find(":DIR") != std::string::npos) type = "FILE";
     row.argument = argument_of(type);
     row.values = values_of(type, row.argument);
+  } else if (const auto told = values_in(option.get_type_name())) {
+    row.operands = told->front();
   }
   return row;
 }

@@ -2,6 +2,7 @@
 
 #include "common/values.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct OptionRow {
   std::vector<std::string> long_names;   ///< "output"
   std::string argument;                  ///< "FILE"; empty for a flag
   std::vector<Values> values;            ///< what each of its values may be; empty for a flag
+  std::optional<Values> operands;        ///< of a flag: what all operands are once it is given
   std::string description;
   std::string default_value;
   std::string group;  ///< heading in --help

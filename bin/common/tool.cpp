@@ -314,6 +314,8 @@ void Tool::note(std::string_view message_text) {
   if (!quiet_) message(message_text);
 }
 
+void Tool::warn(std::string_view message_text) { message(message_text); }
+
 void Tool::detail(std::string_view message_text) {
   if (verbose_ && !quiet_) message(message_text);
 }

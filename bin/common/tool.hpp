@@ -75,6 +75,8 @@ class Tool {
   void fail_usage(std::string_view message);
   /// One line on stderr unless --quiet: what was decided, what is odd.
   void note(std::string_view message);
+  /// One line on stderr, also with --quiet: what the answer does not say although it was asked for.
+  void warn(std::string_view message);
 
   /// One line on stderr with --verbose: what was decided, and why.
   void detail(std::string_view message);

@@ -43,6 +43,8 @@ std::string type_of(std::string_view shown, std::span<const Values> values);
 inline std::string type_of(std::string_view shown, const Values& value) {
   return type_of(shown, {&value, 1});
 }
+/// The same for a flag after which operands are something else.
+inline std::string operands_are(const Values& value) { return type_of("", value); }
 
 /// @return  what type_of() put into a type name; nothing where it was made otherwise
 std::optional<std::vector<Values>> values_in(std::string_view type);

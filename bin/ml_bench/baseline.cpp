@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 
@@ -24,7 +25,6 @@ constexpr double kMedianError = 1.2533;
 constexpr double kDeviationError = 1.4826;
 constexpr double kFewSamples = 1.5;
 constexpr double kStandardErrors = 3;
-constexpr std::size_t kLeastSamples = 3;
 
 ml::Error error_of(std::string message) {
   return {.status = ml::Status::format, .message = std::move(message)};
@@ -63,19 +63,45 @@ std::string complaint(const ordered_json& row) {
   if (!has_samples || !std::all_of(row["samples_ns"].begin(), row["samples_ns"].end(), above_zero))
     return "samples_ns must be a list of numbers above 0";
   if (!row.contains("machine") || !row["machine"].is_object()) return "machine must be an object";
+  if (row["machine"].contains("cpu") && !row["machine"]["cpu"].is_string()) return "cpu must be a text";
   return "";
 }
 
-// Tests are the same when these are; models by the name of their file, wherever it lies.
-bool same_test(const ordered_json& a, const ordered_json& b) {
-  const auto file = [](const ordered_json& row) {
-    std::filesystem::path path(row["model"].get<std::string>());
-    return path.has_filename() ? path.filename() : path.parent_path().filename();
-  };
-  for (const char* key : {"test", "threads", "target", "acts", "kv", "batch"}) {
-    if (a[key] != b[key]) return false;
+// Logits, and so digests, depend on these alone; speeds on more.
+constexpr std::array<const char*, 3> kOfLogits{"test", "acts", "kv"};
+constexpr std::array<const char*, 3> kOfSpeed{"threads", "target", "batch"};
+
+// Models are the same when their files have one name, wherever they lie.
+std::filesystem::path file_of(const ordered_json& row) {
+  const std::filesystem::path path(row["model"].get<std::string>());
+  return path.has_filename() ? path.filename() : path.parent_path().filename();
+}
+
+std::string cpu_of(const ordered_json& row) { return row["machine"].value("cpu", "unknown"); }
+
+bool same_logits(const ordered_json& a, const ordered_json& b) {
+  return file_of(a) == file_of(b) &&
+         std::all_of(kOfLogits.begin(), kOfLogits.end(), [&](const char* key) { return a[key] == b[key]; });
+}
+
+bool same_speed(const ordered_json& a, const ordered_json& b) {
+  return same_logits(a, b) &&
+         std::all_of(kOfSpeed.begin(), kOfSpeed.end(), [&](const char* key) { return a[key] == b[key]; });
+}
+
+// The row that `suits`, best one of this machine and path: a baseline may hold rows of several machines.
+template <class Suits>
+const ordered_json* find_row(const std::vector<ordered_json>& baseline, const ordered_json& now,
+                             Suits&& suits) {
+  const ordered_json* found = nullptr;
+  int found_rank = -1;
+  for (const ordered_json& row : baseline) {
+    const int rank = (cpu_of(row) == cpu_of(now) ? 2 : 0) + (row["model"] == now["model"] ? 1 : 0);
+    if (rank <= found_rank || !suits(row)) continue;
+    found = &row;
+    found_rank = rank;
   }
-  return file(a) == file(b);
+  return found;
 }
 
 double number_or(const ordered_json& row, const char* key, double otherwise) {
@@ -107,38 +133,103 @@ double drift(const ordered_json& now, const ordered_json& then) {
   return (before > 0 && after > 0 ? std::max(0.0, before / after - 1) : 0) + within;
 }
 
-void compare_row(cli::Tool& tool, const Options& options, const ordered_json& now, const ordered_json& then) {
-  const std::string name = fmt::format("{}, {} threads, {}", now["test"].get<std::string>(),
-                                       now["threads"].get<unsigned>(), now["target"].get<std::string>());
-  const std::string model = now["model"].get<std::string>();
-  const auto fail = [&](ml::Status status, std::string message) {
-    tool.fail({.status = status, .message = std::move(message), .path = model});
-  };
-  if (now["digest"].is_string() && then.contains("digest") && then["digest"].is_string() &&
-      now["digest"] != then["digest"]) {
-    fail(ml::Status::arg, fmt::format("{}: logits have the digest {}, but {} in the baseline", name,
-                                      now["digest"].get<std::string>(), then["digest"].get<std::string>()));
+// Compares one row with what the baseline has of it. What the options ask for and cannot be compared is an
+// error, or the gate would be open; but where only the machine is another one, the digest is compared all the
+// same, and a row with one has been looked at.
+class Comparison {
+ public:
+  Comparison(cli::Tool& tool, const Options& options, const std::vector<ordered_json>& baseline,
+             const ordered_json& now)
+      : tool_(tool), options_(options), baseline_(baseline), now_(now) {}
+
+  void run() {
+    if (!find([&](const ordered_json& row) { return same_logits(now_, row); })) {
+      return complain(options_.fail_above || options_.digest,
+                      "not in the baseline, which has no row of this file name, test, acts and kv");
+    }
+    const bool digest_compared = options_.digest && compare_digest();
+    compare_speed(digest_compared);
   }
-  if (now["machine"].value("cpu", "") != then["machine"].value("cpu", "")) {
-    return tool.note(fmt::format("{}: {}: not compared: the baseline is of another machine ({})", model, name,
-                                 then["machine"].value("cpu", "unknown")));
+
+ private:
+  template <class Suits>
+  const ordered_json* find(Suits&& suits) const {
+    return find_row(baseline_, now_, suits);
   }
-  if (std::min(now["samples_ns"].size(), then["samples_ns"].size()) < kLeastSamples) {
-    return tool.note(
-        fmt::format("{}: {}: not compared: noise needs {} repetitions", model, name, kLeastSamples));
+
+  std::string name() const {
+    return fmt::format("{}, {} threads, {}", now_["test"].get<std::string>(), now_["threads"].get<unsigned>(),
+                       now_["target"].get<std::string>());
   }
-  const double slower = now["median_ns"].get<double>() / then["median_ns"].get<double>() - 1;
-  const double noise =
-      kStandardErrors * std::hypot(relative_error(now), relative_error(then)) + drift(now, then);
-  const std::string what =
-      fmt::format("{}: {:.1f} % {} than the baseline, noise {:.1f} %", name, 100 * std::fabs(slower),
-                  slower > 0 ? "slower" : "faster", 100 * noise);
-  if (options.fail_above && slower > noise + *options.fail_above / 100) {
-    fail(ml::Status::limit, fmt::format("{}, {} % allowed", what, *options.fail_above));
-  } else {
-    tool.note(fmt::format("{}: {}", model, what));
+
+  void fail(ml::Status status, std::string_view message) {
+    tool_.fail({.status = status,
+                .message = fmt::format("{}: {}", name(), message),
+                .path = now_["model"].get<std::string>()});
   }
-}
+
+  std::string line(std::string_view message) const {
+    return fmt::format("{}: {}: {}", now_["model"].get<std::string>(), name(), message);
+  }
+
+  void complain(bool asked, std::string_view message) {
+    asked ? fail(ml::Status::arg, message) : tool_.note(line(message));
+  }
+
+  // @return false where there was nothing to compare with
+  bool compare_digest() {
+    const ordered_json* then = find([&](const ordered_json& row) {
+      return same_logits(now_, row) && row.contains("digest") && row["digest"].is_string();
+    });
+    if (!then) {
+      fail(ml::Status::arg, "digest not compared: the baseline has none; it was measured without --digest");
+      return false;
+    }
+    if (now_["digest"] != (*then)["digest"]) {
+      fail(ml::Status::arg,
+           fmt::format("logits have the digest {}, but {} in the baseline", now_["digest"].get<std::string>(),
+                       (*then)["digest"].get<std::string>()));
+    }
+    return true;
+  }
+
+  void compare_speed(bool digest_compared) {
+    const ordered_json* then = find([&](const ordered_json& row) { return same_speed(now_, row); });
+    if (!then || cpu_of(now_) != cpu_of(*then)) {
+      const std::string message =
+          !then ? "speed not compared: the baseline has other threads, another target or another batch"
+                : fmt::format("speed not compared: the baseline is of another machine ({})", cpu_of(*then));
+      if (options_.fail_above && digest_compared) return tool_.warn(line(message));
+      return complain(options_.fail_above.has_value(), message);
+    }
+    if (std::min(now_["samples_ns"].size(), (*then)["samples_ns"].size()) < kLeastSamples) {
+      return complain(
+          options_.fail_above.has_value(),
+          fmt::format("speed not compared: noise needs {} repetitions, here are {} and {} in the baseline",
+                      kLeastSamples, now_["samples_ns"].size(), (*then)["samples_ns"].size()));
+    }
+    judge_speed(*then);
+  }
+
+  void judge_speed(const ordered_json& then) {
+    const double slower = now_["median_ns"].get<double>() / then["median_ns"].get<double>() - 1;
+    const double noise =
+        kStandardErrors * std::hypot(relative_error(now_), relative_error(then)) + drift(now_, then);
+    const std::string what =
+        fmt::format("{:.1f} % {} than the baseline, noise {:.1f} %", 100 * std::fabs(slower),
+                    slower > 0 ? "slower" : "faster", 100 * noise);
+    if (options_.fail_above && slower > noise + *options_.fail_above / 100) {
+      fail(ml::Status::limit, fmt::format("{}, {} % allowed", what, *options_.fail_above));
+    } else {
+      tool_.note(line(what));
+    }
+  }
+
+  cli::Tool& tool_;
+  const Options& options_;
+  const std::vector<ordered_json>& baseline_;
+  const ordered_json& now_;
+};
 
 }  // namespace
 
@@ -175,14 +266,7 @@ void compare(cli::Tool& tool, const Results& results, const Options& options,
              const std::vector<ordered_json>& baseline) {
   for (const Row& row : results.rows) {
     const ordered_json now = to_json(row, results, options);
-    const auto then = std::find_if(baseline.begin(), baseline.end(),
-                                   [&](const ordered_json& other) { return same_test(now, other); });
-    if (then == baseline.end()) {
-      tool.note(
-          fmt::format("{}: {}, {} threads: not in the baseline", row.model->path, row.name(), row.threads));
-    } else {
-      compare_row(tool, options, now, *then);
-    }
+    Comparison(tool, options, baseline, now).run();
   }
 }
 

@@ -156,6 +156,8 @@ std::string finish_options(cli::Tool& tool, Options& options) {
   if (options.fail_above && options.baseline.empty()) return "--fail-above needs --baseline";
   if (options.fail_above && !(*options.fail_above >= 0))
     return fmt::format("--fail-above is {}, must be at least 0", *options.fail_above);
+  if (options.fail_above && options.repetitions < kLeastSamples)
+    return fmt::format("--fail-above needs -r {} or more: fewer show no noise", kLeastSamples);
   if (std::count(options.models.begin(), options.models.end(), "-") + (options.baseline == "-") > 0)
     return "models are opened more than once, so they and the baseline must be files";
   return options.encodings.empty() ? model_problem(options) : encodings_problem(tool, options);

@@ -11,6 +11,9 @@
 
 namespace ml_bench {
 
+/// A baseline is compared with no fewer measurements of a test.
+inline constexpr std::size_t kLeastSamples = 3;
+
 /// What the command line of ml-bench says.
 struct Options {
   std::vector<std::string> models;

@@ -48,8 +48,8 @@ const char* acts_name(const Options& options);
 /// Adds what holds for the whole run: machine, version and time.
 void add_run(nlohmann::ordered_json& json, const Results& results);
 
-/// Compares with the rows of a baseline and says so; a slowdown over --fail-above and the noise, and another
-/// digest, fail.
+/// Compares with the rows of a baseline and says so. A slowdown over --fail-above and the noise, another
+/// digest, and what was asked for and could not be compared fail.
 void compare(cli::Tool& tool, const Results& results, const Options& options,
              const std::vector<nlohmann::ordered_json>& baseline);
 

@@ -17,15 +17,18 @@ namespace {
 
 // Options of an evaluation, which --merge does not make.
 std::string merge_problem(const CLI::App& app, const Options& options) {
-  constexpr std::array<std::string_view, 11> kTaken{"MODEL",    "TEXT-FILE",     "--merge",  "--json",
-                                                    "--format", "--by-position", "--html",   "--force",
-                                                    "--quiet",  "--target",      "--verbose"};
+  constexpr std::array<std::string_view, 12> kTaken{"MODEL",   "TEXT-FILE", "--merge",       "--partial",
+                                                    "--json",  "--format",  "--by-position", "--html",
+                                                    "--force", "--quiet",   "--target",      "--verbose"};
   for (const CLI::Option* option : app.get_options()) {
     const std::string name = option->get_name();
     if (option->count() > 0 && std::find(kTaken.begin(), kTaken.end(), name) == kTaken.end())
       return fmt::format(
-          "--merge joins results and takes only --json, --format, --by-position and --html, not {}", name);
+          "--merge joins results and takes only --partial, --json, --format, --by-position and --html, not "
+          "{}",
+          name);
   }
+  if (options.model.empty()) return "--merge needs results of --json: no operand names one";
   std::vector<std::string> inputs = options.texts;
   inputs.push_back(options.model);
   return cli::standard_input_problem(inputs);
@@ -35,8 +38,9 @@ std::string merge_problem(const CLI::App& app, const Options& options) {
 
 void declare_options(cli::Tool& tool, Options& options) {
   CLI::App& app = tool.app();
-  app.add_option("MODEL", options.model, "A model, as ml-run takes it; with --merge a result of --json")
-      ->required();
+  CLI::Option* model =
+      app.add_option("MODEL", options.model, "A model, as ml-run takes it; with --merge a result of --json");
+  model->required();
   app.add_option("TEXT-FILE", options.texts, "Texts; - or none: standard input");
   app.add_option("-m,--tokenizer", options.tokenizer,
                  "A .mlt, tokenizer.json, .gguf or .mog (default: the model's own, or one beside it)")
@@ -80,7 +84,15 @@ void declare_options(cli::Tool& tool, Options& options) {
       ->type_name(cli::type_of("MODEL|FILE", cli::files_with({".mlb", ".mog", ".gguf", ".logits"})));
   app.add_flag("--by-position", options.by_position, "A row for each range of positions in the window");
   app.add_flag("--by-window", options.by_window, "A row for each window");
-  app.add_flag("--merge", options.merge, "Join results of --json into one; all operands are such files");
+  app.add_flag(
+         "--merge",
+         [&options, model](std::int64_t) {
+           options.merge = true;
+           model->required(false);  // merge_problem knows what is missing
+         },
+         "Join results of --json into one; all operands are such files")
+      ->type_name(cli::operands_are(cli::files_with({".json", ".jsonl"})));
+  app.add_flag("--partial", options.partial, "With --merge: shards may be missing");
   app.add_option("--format", options.format,
                  "How it is printed; csv: a line, or one for each window (--by-window) or range of positions "
                  "(--by-position)")
@@ -114,6 +126,7 @@ std::string finish_options(const CLI::App& app, Options& options) {
   if (options.format == "csv" && options.by_window && options.by_position)
     return "--format csv takes one of --by-window and --by-position";
   if (options.merge) return merge_problem(app, options);
+  if (options.partial) return "--partial needs --merge";
   if (options.precision && options.save_logits.empty()) return "--bits needs --save-logits";
   if (options.save_logits == "-" || options.save_logits == "/dev/stdout")
     return "--save-logits needs a file: the result goes to standard output";

@@ -37,6 +37,7 @@ struct Options {
   std::string format = "text";
   std::string html;
   bool merge = false;
+  bool partial = false;
   bool dry_run = false;
   bool trust = false;
 };

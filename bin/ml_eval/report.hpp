@@ -2,6 +2,7 @@
 
 #include "common/html_page.hpp"
 #include "ml_eval/evaluator.hpp"
+#include "ml_eval/parts.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -22,6 +23,7 @@ struct About {
   bool bos = false;
   std::string activations;
   std::string kv;
+  Parts parts;
 };
 
 using Rows = std::vector<std::vector<std::string>>;

@@ -85,6 +85,7 @@ ml::Result<std::vector<ordered_json>> read_results(const std::string& path) {
     for (const char* key : kSame) {
       if (!object.contains(key)) return error_of(fmt::format("{} is missing", key));
     }
+    if (!object.contains("parts")) return error_of("parts is missing");
     for (const char* key : {"n_texts", "n_windows", "ctx", "stride"}) {
       if (!object.contains(key) || !object[key].is_number_unsigned())
         return error_of(fmt::format("{} must be a whole number", key));
@@ -143,6 +144,7 @@ void print_json(cli::Tool& tool, const About& about, const Plan* plan, const Res
   ordered_json json = to_json(about, result.sums);
   if (options.by_position) json["by_position"] = by_position(result.sums);
   if (options.by_window && plan != nullptr) json["by_window"] = by_window(*plan, result);
+  json["parts"] = about.parts.to_json();
   json["sums"] = ordered_json::parse(result.sums.to_json());
   tool.print(cli::json_line(json));
 }
@@ -172,6 +174,7 @@ void merge(cli::Tool& tool, const Options& options) {
   paths.insert(paths.end(), options.texts.begin(), options.texts.end());
   ordered_json all;
   Result result;
+  Parts parts;
   cli::HtmlOutput html(tool);
   if (!html.open(options.html, paths)) return;
   for (const std::string& path : paths) {
@@ -179,9 +182,18 @@ void merge(cli::Tool& tool, const Options& options) {
     const auto objects = read_results(path);
     if (!objects) return tool.fail(ml::with_path(objects.error(), name));
     for (const ordered_json& object : *objects) {
-      if (const auto joined = join(all, object, result); !joined)
-        return tool.fail(ml::with_path(joined.error(), name));
+      auto joined = join(all, object, result);
+      if (joined) joined = parts.add(object["parts"], name);
+      if (!joined) return tool.fail(ml::with_path(joined.error(), name));
     }
+  }
+  if (const auto complete = parts.complete(); !complete) {
+    ml::Error error = complete.error();
+    if (!options.partial) {
+      error.message += "; --partial joins the others";
+      return tool.fail(error);
+    }
+    tool.note(fmt::format("{}: {}", error.path, error.message));
   }
   About about{.model = text_of(all["model"]),
               .against = text_of(all["against"]),
@@ -192,7 +204,8 @@ void merge(cli::Tool& tool, const Options& options) {
               .stride = all["stride"].get<std::uint32_t>(),
               .bos = all["bos"] == true,
               .activations = text_of(all["acts"]),
-              .kv = text_of(all["kv"])};
+              .kv = text_of(all["kv"]),
+              .parts = std::move(parts)};
   for (const auto& name : all["texts"]) about.texts.push_back(text_of(name));
   about.n_texts = std::max<std::uint64_t>(about.n_texts, about.texts.size());
   print(tool, about, nullptr, result, options);

@@ -106,14 +106,13 @@ std::uint64_t Plan::n_inputs() const {
   return sum;
 }
 
-std::uint64_t Plan::hash() const {
+std::uint64_t Plan::hash_of(std::uint64_t index, std::uint64_t n) const {
   ml::Hasher hasher;
   const auto add = [&](std::uint64_t number) {
     hasher.update(ml::LittleEndian(std::span(&number, 1)).bytes());
   };
-  for (const std::uint64_t number :
-       {std::uint64_t(ctx), std::uint64_t(stride), windows, shard_index, n_shards,
-        std::uint64_t(bos ? *bos : ml::kNoTop), std::uint64_t(texts.size())}) {
+  for (const std::uint64_t number : {std::uint64_t(ctx), std::uint64_t(stride), windows, index, n,
+                                     std::uint64_t(bos ? *bos : ml::kNoTop), std::uint64_t(texts.size())}) {
     add(number);
   }
   for (const Text& text : texts) {

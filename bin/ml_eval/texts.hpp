@@ -41,7 +41,9 @@ struct Plan {
   /// Their tokens that are read.
   std::uint64_t n_inputs() const;
   /// The first eight bytes of XXH3-128 over the numbers that say what is scored.
-  std::uint64_t hash() const;
+  std::uint64_t hash() const { return hash_of(shard_index, n_shards); }
+  /// The same of all shards together.
+  std::uint64_t hash_of_all() const { return hash_of(0, 1); }
 
   /// Calls take(text, window) for each window of this shard, in order, until it returns false.
   template <class Take>
@@ -54,6 +56,9 @@ struct Plan {
       }
     }
   }
+
+ private:
+  std::uint64_t hash_of(std::uint64_t index, std::uint64_t n) const;
 };
 
 /// Reads and encodes the texts. What cannot be used was reported.

@@ -48,19 +48,31 @@ class Repository:
         added = self.root / "path"
         return ":".join(added.read_text(encoding="utf-8").split()) if added.exists() else ""
 
-    def scale_baseline(self, factor):
-        """Times of the baseline, and no noise."""
+    def edit_baseline(self, change):
         file = self.root / "baseline.json"
         rows = json.loads(file.read_text(encoding="utf-8"))
         for row in rows:
+            change(row)
+        file.write_text(json.dumps(rows), encoding="utf-8")
+
+    def scale_baseline(self, factor):
+        """Times of the baseline, and no noise."""
+        def scale(row):
             row["median_ns"] *= factor
             row["samples_ns"] = [row["median_ns"]] * 3
-        file.write_text(json.dumps(rows), encoding="utf-8")
+        self.edit_baseline(scale)
 
 
 def expect(condition, complaint):
     if not condition:
         raise RuntimeError(complaint)
+
+
+def write_files(repository, path):
+    """What a user does once, before the first commit."""
+    for gate, file in (("digest-gate", "digests.txt"), ("speed-gate", "baseline.json")):
+        status, out = repository.sh(f"sh gates/{gate} model.mlb {file} > table", path)
+        expect(status == 0 and out == f"{gate}: wrote {file}; commit it\n", f"{gate} says {out!r}")
 
 
 def workflow(repository):
@@ -79,9 +91,13 @@ def workflow(repository):
                 failed.append(f"{step['name']}: {out}")
         return failed
 
-    expect(not run_all(), "the first run fails")
+    failed = run_all()
+    expect(failed and failed[0].startswith("Digests and baseline are committed: "), f"nothing to compare with: {failed}")
+    for path in ("digests.txt", "baseline.json"):  # the steps after it, which no runner would take
+        (repository.root / path).unlink(missing_ok=True)
+    write_files(repository, repository.added_path())
     digests = (repository.root / "digests.txt").read_text(encoding="utf-8")
-    expect("digest step 3 " in digests and (repository.root / "baseline.json").exists(), "nothing was written")
+    expect("digest step 3 " in digests, f"digests.txt holds {digests}")
     repository.scale_baseline(1000)
     failed = run_all()
     expect(not failed, f"the second run fails: {failed}")
@@ -97,13 +113,42 @@ def workflow(repository):
     expect(failed and failed[0].startswith("Sound: "), f"a broken model: {failed}")
 
 
+def another_machine(repository):
+    """The speed gate with a baseline from elsewhere: the numbers count, and the speed is said to be unknown."""
+    repository.sh("tar -xJf tools/*.tar.xz")
+    path = str(repository.root / "mlutils-0/bin")
+
+    def gate():
+        return repository.sh("sh gates/speed-gate model.mlb baseline.json 10", path)
+
+    def elsewhere(row):
+        row.update(threads=77, target="abacus")
+        row["machine"]["cpu"] = "Abacus"
+
+    write_files(repository, path)
+    repository.edit_baseline(elsewhere)
+    status, out = gate()
+    expect(status == 0 and out.count("speed not compared") == 2, f"status {status}: {out}")
+    shutil.copy(repository.root / "q4_0.mlb", repository.root / "model.mlb")
+    status, out = gate()
+    expect(status == 1 and out.count("in the baseline (ML_E_ARG)") == 2, f"other numbers: status {status}: {out}")
+    repository.edit_baseline(lambda row: row.update(digest=None))
+    status, out = gate()
+    expect(status == 1 and "digest not compared" in out, f"no digests: status {status}: {out}")
+    repository.edit_baseline(lambda row: row.update(model="other.mlb"))
+    status, out = gate()
+    expect(status == 1 and "not in the baseline" in out, f"a baseline of another model: status {status}: {out}")
+
+
 def hooks(repository):
     shutil.copy(repository.gates / "pre-commit-hooks.yaml", repository.root / ".pre-commit-config.yaml")
     repository.sh("tar -xJf tools/*.tar.xz")
     path = str(repository.root / "mlutils-0/bin")
     git = "git -c user.name=x -c user.email=x@example.org"
-    status, out = repository.sh(f"git init -q . && sh gates/digest-gate model.mlb digests.txt && git add model.mlb digests.txt "
-                                f".pre-commit-config.yaml && pre-commit install && {git} commit -q -m one", path)
+    status, out = repository.sh(f"git init -q . && git add model.mlb .pre-commit-config.yaml && pre-commit install && "
+                                f"{git} commit -q -m none", path)
+    expect(status != 0 and "git add" in out and not (repository.root / "digests.txt").exists(), f"no digests are there: {out}")
+    status, out = repository.sh(f"sh gates/digest-gate model.mlb digests.txt && git add digests.txt && {git} commit -q -m one", path)
     expect(status == 0, f"a sound model is refused: {out}")
     status, out = repository.sh(f"cp q4_0.mlb model.mlb && git add model.mlb && {git} commit -q -m two", path)
     expect(status != 0 and "computes other numbers" in out, f"another model is committed: {out}")
@@ -137,6 +182,7 @@ def main():
     except ImportError:
         no_yaml = "PyYAML"
     step("the workflow's steps accept and refuse", workflow, no_yaml)
+    step("a baseline of another machine", another_machine, None)
     step("pre-commit accepts and refuses", hooks, next((name for name in ("git", "pre-commit") if not shutil.which(name)), None))
     return tap.finish()
 

@@ -140,6 +140,11 @@ def main():
             rows = [json.loads(line) for line in run(share / "bench-sweep", model, "--", "-p", 8, "-n", 0, "-r", 1).splitlines()]
             if len(rows) != 2 or any(row["result"]["test"] != "pp8" for row in rows):
                 raise RuntimeError(f"rows are {rows}")
+            for words in ((model, "--", "--format", "md"), (model, "--", "--html", "page.html"), ("--", "-p", 8)):
+                process = subprocess.run([str(word) for word in (share / "bench-sweep", *words)], cwd=work, env=environment, text=True,
+                                         capture_output=True, check=False, stdin=subprocess.DEVNULL, timeout=SECONDS)
+                if process.returncode != 2 or process.stdout or len(process.stderr.splitlines()) != 1:
+                    raise RuntimeError(f"{words}: status {process.returncode}, {process.stdout}{process.stderr}")
 
         try:
             host.start()

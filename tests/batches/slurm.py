@@ -157,13 +157,73 @@ def recipes(cluster, work, share, model):
         if [name for name, _ in got] != sorted((name for name, _ in got), key=lambda name: name != str(model)) or len(got) < 4:
             raise RuntimeError(f"bench.jsonl holds {got}")
 
+    def options():
+        """What the joined result looks like is said to the last job; -f replaces."""
+        evaluate = ("ml-eval", "-q", model, "-c", "64", text, "--by-position")
+        (work / "one.csv").write_text(cluster.run(*evaluate, "--format", "csv"))
+        (work / "joined.csv").write_text("before")
+        submitted("eval-array", "-f", 3, "joined.csv", model, text, "--by-position", "-c", "64", "--format", "csv", "--html", "page.html")
+        same(work / "joined.csv", work / "one.csv")
+        if "<svg" not in (work / "page.html").read_text():
+            raise RuntimeError("page.html holds no chart")
+        (work / "joined.mli").write_text("before")
+        submitted("imatrix-array", 2, "joined.mli", model, text, "--chunk", "64", "-f")
+        same(work / "joined.mli", work / "one.mli")
+        (work / "bench.jsonl").write_text("before")
+        submitted("bench-array", "-f", "bench.jsonl", model, "--", "-p", "16", "-n", "0", "-r", "1")
+        json.loads((work / "bench.jsonl").read_text(encoding="utf-8"))
+
+    def refusals():
+        """One line each before anything is submitted."""
+        (work / "there").write_text("before")
+        (work / "left.shards").mkdir()
+        evaluate, collect = ("eval-array", 3), ("imatrix-array", 3)
+        for status, message, command in [
+                (1, "there exists; -f replaces it", (*evaluate, "there", model, text)),
+                (1, "there exists; -f replaces it", (*collect, "there", model, text)),
+                (1, "there exists; -f replaces it", ("bench-array", "there", model)),
+                (1, "there exists; -f replaces it", (*evaluate, "new", model, text, "--html", "there")),
+                (1, "left.shards is there: ", (*evaluate, "left", model, text)),
+                (1, "left.shards is there: ", (*collect, "left", model, text, "-f")),
+                (1, "left.shards is there: ", ("bench-array", "-f", "left", model)),
+                (1, "is an input", ("bench-array", "-f", text, text)),
+                (1, "--shard 999/999 is empty", ("eval-array", 999, "new", model, text)),
+                (1, "--shard 999/999 is empty", ("imatrix-array", 999, "new", model, text)),
+                (1, "there is no folder none", (*evaluate, "none/new", model, text)),
+                (2, "N is 'x', must be", ("eval-array", "x", "new", model, text)),
+                (2, "N is '0', must be", ("imatrix-array", "0", "new", model, text)),
+                (2, "--by-window needs one run", (*evaluate, "new", model, text, "--by-window")),
+                (2, "--save-logits is not for the parts", (*evaluate, "new", model, text, "--save-logits", "x")),
+                (2, "--imatrix is not for the parts", (*collect, "new", model, text, "--imatrix", "x")),
+                (2, "--html is not for the parts", ("bench-array", "new", model, "--", "--html", "x")),
+                (2, "-o is not for the parts", ("bench-array", "new", model, "--", "-o", "md")),
+                (2, "usage: bench-array OUT MODEL... [-- OPTION...]", ("bench-array", "new", "--", "-p", "8")),
+                (2, "usage: eval-array N OUT MODEL TEXT-FILE... [OPTION...]", ("eval-array", 3, "new", model))]:
+            process = subprocess.run([str(share / command[0]), *map(str, command[1:])], env=cluster.environment, cwd=work, text=True,
+                                     capture_output=True, check=False, stdin=subprocess.DEVNULL, timeout=SECONDS)
+            lines = process.stderr.splitlines()
+            if process.returncode != status or process.stdout or len(lines) != 1 or message not in lines[0]:
+                raise RuntimeError(f"{command}: status {process.returncode}, {process.stdout}{process.stderr}")
+        if (work / "there").read_text() != "before" or (work / "new").exists() or (work / "new.shards").exists():
+            raise RuntimeError("a refused recipe wrote something")
+        (work / "left.shards").rmdir()
+
+    def no_cluster():
+        """sbatch that takes nothing leaves nothing."""
+        process = subprocess.run([str(share / "bench-array"), "new", str(model)], cwd=work, text=True, capture_output=True, check=False,
+                                 env=dict(cluster.environment, SBATCH_PARTITION="none"), timeout=SECONDS)
+        if process.returncode != 1 or "sbatch took no job" not in process.stderr or (work / "new.shards").exists():
+            raise RuntimeError(f"status {process.returncode}: {process.stderr}")
+
     def failure():
-        submitted("eval-array", 2, "failed.txt", work / "missing.mlb", text)
-        if (work / "failed.txt").exists() or "missing.mlb" not in (work / "failed.txt.shards/1.log").read_text():
-            raise RuntimeError("a failed shard went unseen")
+        submitted("bench-array", "failed.jsonl", work / "missing.mlb", model, "--", "-p", "8", "-n", "0", "-r", "1")
+        if (work / "failed.jsonl").exists() or "missing.mlb" not in (work / "failed.jsonl.shards/1.log").read_text():
+            raise RuntimeError("a failed part went unseen")
 
     return [("eval-array gives what one run gives", evaluation), ("imatrix-array gives what one run gives", imatrix),
-            ("bench-array measures each model", bench), ("a failed shard leaves its log and no result", failure)]
+            ("bench-array measures each model", bench), ("options reach the job that they are for", options),
+            ("what cannot be done is refused at once", refusals), ("a job that is not taken leaves nothing", no_cluster),
+            ("a failed part leaves its log and no result", failure)]
 
 
 def main():

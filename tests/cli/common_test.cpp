@@ -237,6 +237,27 @@ TEST_CASE("completion scripts quote what descriptions hold", "[cli]") {
   CHECK(fish.find("complete -c ml-x -s o -l output -r -F -d 'Where to'") != std::string::npos);
 }
 
+TEST_CASE("a flag may say what operands are behind it", "[cli]") {
+  CLI::App app;
+  std::string model;
+  bool flag = false;
+  app.add_option("MODEL", model, "A model");
+  app.add_flag("-j,--join", flag, "Join results")->type_name(cli::operands_are(cli::files_with({".json"})));
+  const auto rows = option_table(app);
+  for (const OptionRow& row : rows) CHECK(row.operands.has_value() == (row.description == "Join results"));
+  CHECK(rows.back().values.empty());
+  CHECK(rows.back().argument.empty());
+  REQUIRE(rows.back().operands.has_value());
+  CHECK(rows.back().operands->suffixes == std::vector<std::string>{".json"});
+  const std::string bash = completion_script("bash", "ml-x", rows);
+  CHECK(bash.find("-j | --join) instead=--join ;;") != std::string::npos);
+  CHECK(bash.find("--join:*) _ml_x_files .json ;;\n      *:*) _ml_x_files .mlb") != std::string::npos);
+  const std::string zsh = completion_script("zsh", "ml-x", rows);
+  CHECK(zsh.find("if (( $+opt_args[-j] )) { _files -g \"*.json\" } else") != std::string::npos);
+  const std::string fish = completion_script("fish", "ml-x", rows);
+  CHECK(fish.find("'__ml_x_is instead --join' -x -a '(__ml_x_files .json)'") != std::string::npos);
+}
+
 TEST_CASE("a terminal that does not tell its width has that of COLUMNS", "[cli]") {
   for (const auto& [given, columns] : std::map<std::string, std::size_t>{
            {"132", 132}, {"", 80}, {"7", 80}, {"wide", 80}, {"100x", 80}, {"99999", 80}}) {

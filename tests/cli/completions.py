@@ -58,9 +58,20 @@ CASES = [
     ("ml-bench --format jsonl --target scalar,avx5", "scalar,avx512"),
     ("ml-bench --baseline bas", "baseline.json"),
     ("imatrix-merge --js", "--json"),
+    ("imatrix-merge imp", "importance.mli"),
+    ("imatrix-merge importance.mli --stats imp", "importance.mli"),
+    ("seed-pack wei", "weights.safetensors"),
+    ("seed-pack fol", "folder/"),
+    ("mlb-quant mix", "mixed.mog"),
+    ("ml-eval --merge bas", "baseline.json"),
+    ("ml-eval --merge baseline.json rec", "recipe.json"),
+    ("ml-eval -q --merge --json baseline.json fol", "folder/"),
+    ("ml-eval --merge --format c", "csv"),
+    ("ml-eval --merge not", "notes.txt"),
 ]
 FILES = ["story.mlb", "story.txt", "notes.txt", "token.mlt", "token.txt", "recipe.json", "recipe.txt", "importance.mli",
-         "importance.txt", "baseline.json", "baseline.txt", "log.logits", "log.txt", "folder/config.json", "folderol.txt"]
+         "importance.txt", "weights.safetensors", "weights.txt", "mixed.mog", "mixed.txt", "baseline.json",
+         "baseline.txt", "log.logits", "log.txt", "folder/config.json", "folderol.txt"]
 
 
 class Shell:

@@ -7,6 +7,7 @@ try model.mlb -n ''
 try model.mlb -r 0
 try model.mlb --fail-above 5
 try model.mlb --fail-above -1 --baseline base.json
+try model.mlb --fail-above 5 --baseline base.json -r 2
 try model.mlb --target scalar,sse9
 try model.mlb -o xml
 try -
