@@ -12,7 +12,7 @@ for language in cc c++; do
   cat > "$folder/bin/musl-$language" << END
 #!/bin/sh
 case " \$* " in *" -Wl,--version "*) echo "LLD 17 (compatible with GNU linkers)"; exit ;; esac
-exec zig $language -target $(uname -m)-linux-musl "\$@"
+exec $(command -v zig) $language -target $(uname -m)-linux-musl "\$@"
 END
   chmod +x "$folder/bin/musl-$language"
 done
