@@ -2,6 +2,7 @@
 
 #include "common/ordered_work.hpp"
 #include "common/progress.hpp"
+#include "common/terminal.hpp"
 #include "mlt_encode/transcode.hpp"
 
 #include <ml/input.hpp>
@@ -43,6 +44,7 @@ class Run {
     output_.emplace(std::move(*file));
 
     transcode(mlt_encode::Transcoder(*tokenizer, options_, tool_.target()));
+    if (terminal_text_ && writing_) write(terminal_text_->finish());
     if (!writing_) return;
     if (!sound_ && options_.output != "-") return;  // no half an answer under a file's name
     if (const auto done = output_->commit(); !done) tool_.fail(done.error());
@@ -54,8 +56,9 @@ class Run {
     cli::OrderedWork<Outcome> work(n_threads, [this](Outcome outcome) { take(outcome); });
     const std::vector<std::string> files =
         options_.files.empty() ? std::vector<std::string>{"-"} : options_.files;
+    if (options_.output == "-" && ::isatty(STDOUT_FILENO) != 0) terminal_text_.emplace();
     // Where the answer does not appear on the terminal itself.
-    if (options_.output != "-" || ::isatty(STDOUT_FILENO) == 0)
+    if (!terminal_text_)
       progress_.emplace(tool_, options_.decode ? "decoding" : "encoding", bytes_of(files), cli::human_size);
     for (const std::string& name : files) {
       if (!writing_) return;
@@ -134,7 +137,11 @@ class Run {
     for (const ml::Error& error : outcome.errors) tool_.fail(error);
     sound_ = sound_ && outcome.errors.empty();
     if (progress_) progress_->advance(outcome.n_bytes);
-    const auto written = output_->write(std::as_bytes(std::span(outcome.answer)));
+    write(terminal_text_ ? terminal_text_->push(outcome.answer) : outcome.answer);
+  }
+
+  void write(std::string_view text) {
+    const auto written = output_->write(std::as_bytes(std::span(text)));
     if (written) return;
     tool_.fail(written.error());
     writing_ = false;
@@ -144,6 +151,7 @@ class Run {
   const Options& options_;
   std::optional<ml::OutputFile> output_;
   std::optional<cli::Progress> progress_;
+  std::optional<cli::TerminalText> terminal_text_;  // where the answer goes to a terminal
   bool writing_ = true;
   bool sound_ = true;
 };

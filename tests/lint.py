@@ -38,7 +38,7 @@ def tracked_files():
 
 
 def is_text(path):
-    return path.suffix in TEXT and "data" not in path.relative_to(ROOT).parts[:-1]
+    return path.suffix in TEXT and not {"data", "seeds"} & set(path.relative_to(ROOT).parts[:-1])
 
 
 def find_clang_format():

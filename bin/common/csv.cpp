@@ -1,5 +1,7 @@
 #include "common/csv.hpp"
 
+#include "common/text.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -13,9 +15,7 @@ using nlohmann::ordered_json;
 
 std::string cell(const ordered_json& value) {
   if (value.is_null() || value.empty()) return "";
-  const std::string text = value.is_string()
-                               ? value.get<std::string>()
-                               : value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  const std::string text = value.is_string() ? value.get<std::string>() : json_text(value);
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);

@@ -1,5 +1,7 @@
 #include "common/id_format.hpp"
 
+#include "common/text.hpp"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -147,8 +149,7 @@ ml::Result<Ids> parse_ids(std::string_view text, const std::string& format) {
 
 std::string json_text_line(const std::string& text) {
   const nlohmann::json value = text;
-  return fmt::format("{{\"text\": {}}}\n",
-                     value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  return fmt::format("{{\"text\": {}}}\n", json_text(value));
 }
 
 std::size_t offset_of_id(std::string_view text, const std::string& format, std::size_t index) {

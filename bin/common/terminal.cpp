@@ -1,5 +1,7 @@
 #include "common/terminal.hpp"
 
+#include <ml/status.hpp>
+
 #include <sys/ioctl.h>
 
 #include <algorithm>
@@ -8,8 +10,24 @@
 #include <cstdlib>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace cli {
+
+namespace {
+
+std::string visible(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find_first_of("\n\t", at), text.size());
+    out += ml::printable(text.substr(at, end - at));
+    if (end < text.size()) out += text[end];
+    at = end + 1;
+  }
+  return out;
+}
+
+}  // namespace
 
 std::size_t terminal_columns(int fd) {
   winsize size{};
@@ -33,6 +51,25 @@ bool unicode_terminal() {
   }
   return false;
 }
+
+std::string TerminalText::push(std::string_view bytes) {
+  std::string text = std::exchange(waiting_, {});
+  text += bytes;
+  // The last lead byte, where fewer bytes follow it than it says.
+  for (std::size_t n = 1; n <= std::min<std::size_t>(text.size(), 3); ++n) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - n]);
+    if ((byte & 0xc0) == 0x80) continue;
+    const std::size_t wanted = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    if (n < wanted) {
+      waiting_ = text.substr(text.size() - n);
+      text.resize(text.size() - n);
+    }
+    break;
+  }
+  return visible(text);
+}
+
+std::string TerminalText::finish() { return visible(std::exchange(waiting_, {})); }
 
 std::string bar(double share, std::size_t width, bool unicode) {
   std::string text;

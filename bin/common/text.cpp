@@ -112,8 +112,29 @@ std::string sparkline(std::span<const double> heights, std::size_t columns, bool
   return line;
 }
 
-std::string json_line(const nlohmann::ordered_json& json) {
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+std::string escape_json_controls(std::string json) {
+  const auto byte_at = [&](std::size_t at) {
+    return at < json.size() ? static_cast<unsigned char>(json[at]) : 0u;
+  };
+  const auto n_bytes_at = [&](std::size_t at) -> std::size_t {
+    if (byte_at(at) == 0x7f) return 1;
+    return byte_at(at) == 0xc2 && byte_at(at + 1) >= 0x80 && byte_at(at + 1) < 0xa0 ? 2 : 0;
+  };
+  std::size_t at = 0;
+  while (at < json.size() && n_bytes_at(at) == 0) ++at;
+  if (at == json.size()) return json;
+  std::string out = json.substr(0, at);
+  while (at < json.size()) {
+    if (const std::size_t n = n_bytes_at(at); n > 0) {
+      out += fmt::format("\\u00{:02x}", byte_at(at + n - 1));
+      at += n;
+    } else {
+      out += json[at++];
+    }
+  }
+  return out;
 }
+
+std::string json_line(const nlohmann::ordered_json& json) { return json_text(json) + '\n'; }
 
 }  // namespace cli

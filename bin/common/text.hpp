@@ -43,6 +43,9 @@ std::string printable(std::string_view text, std::size_t most = 200);
 /// @return columns that UTF-8 text takes on a terminal, counting each code point as one
 std::size_t display_width(const std::string& text);
 
+/// @return JSON whose strings hold \u00XX for U+007F to U+009F
+std::string escape_json_controls(std::string json);
+
 /// Columns for sparklines of `n` heights in a table: those that the terminal behind standard output has left,
 /// at least eight.
 ///
@@ -55,7 +58,14 @@ std::size_t sparkline_columns(std::size_t n, std::string_view table);
 /// @param unicode  bars in eighths of the line; else darker and darker marks of ASCII
 std::string sparkline(std::span<const double> heights, std::size_t columns, bool unicode);
 
-/// @return the object on one line with a newline; bytes that are not UTF-8 become U+FFFD
+/// @return the value on one line, without control characters: 0x7f to 0x9f are escaped, too; bytes that are
+/// not UTF-8 become U+FFFD
+template <class Json>
+std::string json_text(const Json& json) {
+  return escape_json_controls(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+/// @return json_text() with a newline
 std::string json_line(const nlohmann::ordered_json& json);
 
 }  // namespace cli

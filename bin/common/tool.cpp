@@ -273,6 +273,7 @@ void Tool::print_version() {
 int Tool::main(int argc, char** argv, const std::function<void()>& body) {
   guard_standard_streams();
   install_signal_handlers(name_);
+  if (::isatty(STDOUT_FILENO) != 0) terminal_text_.emplace();
   try {
     if (parse(argc, argv)) {
       detail_machine();
@@ -284,6 +285,7 @@ int Tool::main(int argc, char** argv, const std::function<void()>& body) {
     fail({.status = ml::Status::unsupported, .message = error.what()});
   }
   flush();
+  if (terminal_text_) write_out(terminal_text_->finish());
   return status_;
 }
 
@@ -293,8 +295,12 @@ void Tool::print(std::string_view text) {
 }
 
 void Tool::flush() {
-  const int error = out_failed_ ? 0 : write_fully(STDOUT_FILENO, out_);
+  write_out(terminal_text_ ? terminal_text_->push(out_) : out_);
   out_.clear();
+}
+
+void Tool::write_out(std::string_view text) {
+  const int error = out_failed_ ? 0 : write_fully(STDOUT_FILENO, text);
   if (error == 0) return;
   out_failed_ = true;
   fail({.status = ml::Status::io, .message = "cannot write", .path = "standard output", .os_errno = error});

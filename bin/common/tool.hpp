@@ -1,5 +1,6 @@
 #pragma once
 
+#include "common/terminal.hpp"
 #include "common/values.hpp"
 
 #include <ml/status.hpp>
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,7 +60,8 @@ class Tool {
   /// usage
   int main(int argc, char** argv, const std::function<void()>& body);
 
-  /// Appends to standard output (buffered). The answer only.
+  /// Appends to standard output (buffered). The answer only. On a terminal, and only there, control
+  /// characters in it are shown, not sent.
   void print(std::string_view text);
   template <class... Args>
   void print(fmt::format_string<Args...> format, Args&&... args) {
@@ -96,6 +99,7 @@ class Tool {
   void print_version();
   void detail_machine();
   void message(std::string_view text);
+  void write_out(std::string_view text);
 
   struct MinusOne {
     std::string option;
@@ -107,6 +111,7 @@ class Tool {
   std::string example_;
   const std::unique_ptr<CLI::App> app_;
   std::string out_;
+  std::optional<TerminalText> terminal_text_;  // where standard output is a terminal
   bool out_failed_ = false;
   std::string target_name_;
   unsigned threads_ = 0;

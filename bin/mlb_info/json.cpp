@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <unordered_map>
+
 namespace mlb_info {
 
 namespace {
@@ -46,6 +48,22 @@ ordered_json defect_json(const ml::Error& defect) {
       {"status", ml::status_name(defect.status)}, {"message", defect.message}, {"file", defect.path}};
   if (!defect.tensor.empty()) json["tensor"] = defect.tensor;
   if (defect.offset) json["offset"] = *defect.offset;
+  return json;
+}
+
+// An ordered object looks a name up by passing over those before it: they are found here.
+ordered_json fields_json(const std::vector<ml::InfoField>& fields) {
+  ordered_json json = ordered_json::object();
+  auto& members = json.get_ref<ordered_json::object_t&>();
+  std::unordered_map<std::string_view, std::size_t> places;
+  for (const ml::InfoField& field : fields) {
+    const auto [place, is_new] = places.try_emplace(field.name, members.size());
+    if (is_new) {
+      members.emplace_back(field.name, value_json(field.value));
+    } else {
+      (members.begin() + static_cast<std::ptrdiff_t>(place->second))->second = value_json(field.value);
+    }
+  }
   return json;
 }
 
@@ -95,9 +113,7 @@ void print_json(cli::Tool& tool, const std::string& path, const ml::FileReport& 
                 const Details& details, const Wanted& wanted) {
   ordered_json json = {{"file", path}, {"format", report.format}, {"n_bytes", report.n_bytes()}};
   if (!report.note.empty()) json["note"] = report.note;
-  ordered_json fields = ordered_json::object();
-  for (const ml::InfoField& field : report.fields) fields[field.name] = value_json(field.value);
-  json["fields"] = std::move(fields);
+  json["fields"] = fields_json(report.fields);
   if (report.desc) {
     json["model"] = model_json(*report.desc);
     json["kv_bytes_per_token"] = kv_bytes_per_token(*report.desc);

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 namespace ml::chat {
 
@@ -70,6 +71,7 @@ Result<Value> Interpreter::attribute(const Value& object, std::string_view name)
   if (const auto* undefined = std::get_if<Undefined>(&object)) {
     return wrong(fmt::format("{} is undefined", *undefined->name));
   }
+  ML_CHECK(spend(name.size() / 16));
   if (name.starts_with("__")) return not_known(fmt::format("the attribute '{}'", show_name(name)));
   switch (python_attribute(object, name)) {
     case PythonAttribute::none: break;
@@ -78,11 +80,12 @@ Result<Value> Interpreter::attribute(const Value& object, std::string_view name)
       return not_known(fmt::format("the attribute '{}' of a {}", name, type_name(object)));
   }
   if (const auto* dict = std::get_if<DictRef>(&object)) {
-    const Value* found = (*dict)->find(name);
+    ML_TRY(const Value* found, find_in(**dict, name));
     return found != nullptr ? *found : missing(fmt::format("'{}' of a dict", show_name(name)));
   }
   if (const auto* space = std::get_if<NamespaceRef>(&object)) {
     const Scope& scope = namespaces_[space->index];
+    ML_CHECK(spend(name.size() / 16 * std::bit_width(scope.size())));
     const auto found = scope.find(name);
     return found != scope.end() ? found->second
                                 : missing(fmt::format("'{}' of a namespace", show_name(name)));
@@ -98,7 +101,8 @@ Result<Value> Interpreter::item(const Value& object, const Value& index) {
   }
   const auto* name = std::get_if<Text>(&index);
   if (const auto* dict = std::get_if<DictRef>(&object); dict != nullptr && name != nullptr) {
-    if (const Value* found = (*dict)->find(**name)) return *found;
+    ML_TRY(const Value* found, find_in(**dict, **name));
+    if (found != nullptr) return *found;
   }
   if (name != nullptr) return attribute(object, **name);
   const bool number = is_number(index) && !std::holds_alternative<double>(index);
@@ -152,6 +156,11 @@ Result<Value> Interpreter::slice(const Value& object, const Value& start, const 
   std::string out;
   for (std::int64_t i = 0; i < count; ++i) out += all[static_cast<std::size_t>(at + i * by)];
   return new_text(std::move(out));
+}
+
+Result<const Value*> Interpreter::find_in(const Dict& dict, std::string_view key) {
+  ML_CHECK(spend(key.size() / 16));
+  return dict.find(key);
 }
 
 Result<ListRef> Interpreter::iterate(const Value& value) {

@@ -43,6 +43,7 @@ Result<Value> Interpreter::evaluate_kind(const Expression& e) {
 
 Result<Value> Interpreter::look_up(const std::string& name) {
   for (std::size_t i = scopes_.size(); i-- > base_;) {
+    if ((scopes_.size() - i) % 4 == 0) ML_CHECK(spend(1));
     if (const auto found = scopes_[i].find(name); found != scopes_[i].end()) {
       if (in_condition_ && std::holds_alternative<NamespaceRef>(found->second)) {
         return not_known("a namespace in the condition of a for");
@@ -76,6 +77,7 @@ Result<Value> Interpreter::evaluate_container(const Expression& e) {
   for (std::size_t i = 0; i < items.size(); i += 2) {
     const auto* key = std::get_if<Text>(&items[i]);
     if (key == nullptr) return not_known(fmt::format("a dict with a key of type {}", type_name(items[i])));
+    ML_CHECK(spend((*key)->size() / 16));
     pairs.emplace_back(*key, std::move(items[i + 1]));
   }
   return make_dict(std::move(pairs));

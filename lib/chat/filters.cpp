@@ -97,9 +97,8 @@ Result<Value> Interpreter::filter_text(std::string_view name, const Value& input
     ML_TRY(const Bound bound, bind(name, arguments, {"chars"}));
     if (!bound[0] || std::holds_alternative<None>(*bound[0]))
       return new_text(std::string(strip(text, Side::both)));
-    const auto* set = std::get_if<Text>(&*bound[0]);
-    if (set == nullptr) return wrong("trim takes characters as text");
-    return new_text(std::string(strip(text, Side::both, **set)));
+    ML_TRY(const std::string_view set, strip_set(name, *bound[0]));
+    return new_text(std::string(strip(text, Side::both, set)));
   }
   if (name == "replace") {
     ML_TRY(const Bound bound, bind(name, arguments, {"old", "new", "count"}, 2));
@@ -164,6 +163,7 @@ Result<Value> Interpreter::filter_integer(const Value& input, const Arguments& a
   if (is_number(input)) return Value(as_integer(input));
   const auto* text = std::get_if<Text>(&input);
   if (text == nullptr) return otherwise;
+  ML_CHECK(spend((*text)->size() / 16));
   std::string_view digits = strip(**text, Side::both);
   if (digits.starts_with('+') && !digits.starts_with("+-")) digits.remove_prefix(1);
   std::int64_t number = 0;

@@ -66,8 +66,8 @@ Result<Value> Interpreter::attribute_path(const Value& object, const Value& path
   if (text == nullptr) return not_known(fmt::format("an attribute of type {}", type_name(path)));
   std::string_view rest = **text;
   while (true) {
-    ML_CHECK(spend(1));
     const std::string_view part = rest.substr(0, rest.find('.'));
+    ML_CHECK(spend(1 + part.size() / 16));
     std::int64_t index = 0;
     const auto [end, failure] = std::from_chars(part.data(), part.data() + part.size(), index);
     const bool number = failure == std::errc() && end == part.data() + part.size() && !part.starts_with('-');

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <utility>
 
 namespace ml::chat {
@@ -41,6 +42,7 @@ Result<Value> Interpreter::call_macro(const Statement& macro, const Arguments& a
     return wrong(fmt::format("the macro '{}' takes {} arguments, not {}", macro.text, macro.parameters.size(),
                              arguments.values.size()));
   }
+  ML_CHECK(spend(macro.parameters.size() * (2 + arguments.named.size() / 16)));
   const std::size_t outer = std::exchange(base_, scopes_.size());
   Scope scope;
   for (std::size_t i = 0; i < arguments.values.size(); ++i) {
@@ -100,6 +102,7 @@ Result<Value> Interpreter::call_dict(const Arguments& arguments) {
   if (!arguments.values.empty()) {
     const auto* dict = std::get_if<DictRef>(&arguments.values[0]);
     if (dict == nullptr || arguments.values.size() > 1) return not_known("a dict made of other than a dict");
+    ML_CHECK(spend(weight_of(arguments.values[0])));
     pairs = (*dict)->items;
   }
   for (const auto& [name, value] : arguments.named)
@@ -113,7 +116,11 @@ Result<Value> Interpreter::call_namespace(const Arguments& arguments) {
   for (const Value& value : arguments.values) {
     const auto* dict = std::get_if<DictRef>(&value);
     if (dict == nullptr) return not_known(fmt::format("a namespace made of a {}", type_name(value)));
-    for (const auto& [key, item] : (*dict)->items) scope.insert_or_assign(*key, item);
+    for (const auto& [key, item] : (*dict)->items) {
+      ML_CHECK(charge(key->size()));
+      ML_CHECK(spend(1 + key->size() / 16 * std::bit_width(scope.size())));
+      scope.insert_or_assign(*key, item);
+    }
   }
   for (const auto& [name, value] : arguments.named) scope.insert_or_assign(name, value);
   ML_CHECK(charge(128 + 128 * scope.size()));

@@ -101,10 +101,13 @@ class Interpreter {
   Result<Value> item(const Value& object, const Value& index);
   Result<Value> slice(const Value& object, const Value& start, const Value& stop, const Value& step);
   Result<ListRef> iterate(const Value& value);
+  Result<const Value*> find_in(const Dict& dict, std::string_view key);
 
   // methods.cpp
   Result<Value> call_method(const Value& object, const std::string& name, const Arguments& arguments);
   Result<Value> text_method(const std::string& text, std::string_view name, const Arguments& arguments);
+  Result<std::string_view> strip_set(std::string_view name, const Value& set);
+  Result<bool> has_end(std::string_view name, std::string_view text, const Value& end);
   Result<Value> split_method(const std::string& text, bool right, const Arguments& arguments);
   Result<Value> join(std::string_view separator, const List& list, bool only_text);
   Result<Value> dict_method(const DictRef& dict, std::string_view name, const Arguments& arguments);
@@ -132,8 +135,9 @@ class Interpreter {
   Result<Value> attribute_path(const Value& object, const Value& path, const std::optional<Value>& otherwise);
   Result<bool> apply_test(std::string_view name, const Value& input, const Arguments& arguments);
 
-  // Counting.
+  // Counting. What passes over n bytes of text spends some n / 16 steps, or charges them.
   Result<void> spend(std::uint64_t n_steps);
+  Result<void> spend_text(const Value& value);
   Result<void> charge(std::uint64_t n_bytes);
   std::uint64_t bytes_left() const { return max_bytes_ - n_bytes_; }
   Result<Value> new_text(std::string text);

@@ -14,6 +14,9 @@ namespace ml::chat {
 
 namespace {
 
+// Names are looked up step by step: a long one would make a step of the template a long one.
+constexpr std::size_t kMaxName = 255;
+
 bool is_name_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -151,7 +154,7 @@ class Lexer {
       if (open.empty() && take_end(print)) return {};
       const char c = source_[at_];
       if (is_name_start(c)) {
-        take_name();
+        ML_CHECK(take_name());
       } else if (is_digit(c)) {
         ML_CHECK(take_number());
       } else if (c == '\'' || c == '"') {
@@ -162,11 +165,13 @@ class Lexer {
     }
   }
 
-  void take_name() {
+  Result<void> take_name() {
     std::size_t n = 1;
     while (at_ + n < source_.size() && (is_name_start(source_[at_ + n]) || is_digit(source_[at_ + n]))) ++n;
+    if (n > kMaxName) return wrong(Status::limit, fmt::format("a name of over {} characters", kMaxName));
     tokens_.push_back({.kind = TokenKind::name, .line = line_, .text = std::string(source_.substr(at_, n))});
     advance(n);
+    return {};
   }
 
   Result<void> take_number() {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include <limits>
+#include <algorithm>
 
 namespace ml::chat {
 
@@ -21,19 +21,6 @@ Result<std::int64_t> need_integer(std::string_view callee, const std::optional<V
   if (!value) return otherwise;
   if (is_number(*value) && !std::holds_alternative<double>(*value)) return as_integer(*value);
   return wrong(fmt::format("{} takes an integer, not a {}", callee, type_name(*value)));
-}
-
-// text.startswith and text.endswith, which also take a tuple of which one must fit.
-Result<bool> has_end(std::string_view name, std::string_view text, const Value& end) {
-  if (const auto* list = std::get_if<ListRef>(&end); list != nullptr && (*list)->kind == ListKind::tuple) {
-    for (const Value& one : (*list)->items) {
-      ML_TRY(const std::string_view part, need_text(name, one));
-      if (name == "startswith" ? text.starts_with(part) : text.ends_with(part)) return true;
-    }
-    return false;
-  }
-  ML_TRY(const std::string_view part, need_text(name, end));
-  return name == "startswith" ? text.starts_with(part) : text.ends_with(part);
 }
 
 }  // namespace
@@ -68,6 +55,8 @@ Result<Value> Interpreter::call_method(const Value& object, const std::string& n
       ML_CHECK(spend(1 + (*text)->size() / 16));
       ML_CHECK(refuse_safe(object));
       for (const Value& argument : arguments.values) ML_CHECK(refuse_safe(argument));
+      for (const Value& argument : arguments.values) ML_CHECK(spend_text(argument));
+      for (const auto& [_, argument] : arguments.named) ML_CHECK(spend_text(argument));
       return text_method(**text, name, arguments);
     }
     if (const auto* dict = std::get_if<DictRef>(&object)) return dict_method(*dict, name, arguments);
@@ -83,7 +72,7 @@ Result<Value> Interpreter::text_method(const std::string& text, std::string_view
     ML_TRY(const Bound bound, bind(name, arguments, {"chars"}));
     std::optional<std::string_view> set;
     if (bound[0] && !std::holds_alternative<None>(*bound[0])) {
-      ML_TRY(set, need_text(name, *bound[0]));
+      ML_TRY(set, strip_set(name, *bound[0]));
     }
     const Side side = name == "strip" ? Side::both : name == "lstrip" ? Side::left : Side::right;
     return new_text(std::string(strip(text, side, set)));
@@ -121,21 +110,48 @@ Result<Value> Interpreter::text_method(const std::string& text, std::string_view
   return not_known(fmt::format("the method '{}' of text", name));
 }
 
+// The set is taken apart: that costs more than a pass.
+Result<std::string_view> Interpreter::strip_set(std::string_view name, const Value& set) {
+  ML_TRY(const std::string_view text, need_text(name, set));
+  ML_CHECK(spend(text.size()));
+  ML_CHECK(charge(text.size() * sizeof(std::string_view)));
+  return text;
+}
+
+// text.startswith and text.endswith, which also take a tuple of which one must fit.
+Result<bool> Interpreter::has_end(std::string_view name, std::string_view text, const Value& end) {
+  const auto fits = [&](const Value& one) -> Result<bool> {
+    ML_TRY(const std::string_view part, need_text(name, one));
+    ML_CHECK(spend(1 + part.size() / 16));
+    return name == "startswith" ? text.starts_with(part) : text.ends_with(part);
+  };
+  const auto* list = std::get_if<ListRef>(&end);
+  if (list == nullptr || (*list)->kind != ListKind::tuple) return fits(end);
+  for (const Value& one : (*list)->items) {
+    ML_TRY(const bool fit, fits(one));
+    if (fit) return true;
+  }
+  return false;
+}
+
 Result<Value> Interpreter::split_method(const std::string& text, bool right, const Arguments& arguments) {
   ML_TRY(const Bound bound, bind("split", arguments, {"sep", "maxsplit"}));
   ML_TRY(const std::int64_t max, need_integer("split", bound[1], -1));
   std::vector<std::string> parts;
-  // A part costs more than its text: at most as many as there are bytes.
   ML_CHECK(charge(text.size()));
+  // A part costs more than its text. One more than there is room for is enough to be refused.
+  constexpr std::uint64_t kPartBytes = 96;
+  const auto n_room = static_cast<std::int64_t>(bytes_left() / kPartBytes + 1);
+  const std::int64_t n_max = max < 0 ? n_room : std::min(max, n_room);
   if (!bound[0] || std::holds_alternative<None>(*bound[0])) {
     if (right && max >= 0) return not_known("'rsplit' at white space with a limit");
-    parts = split_blanks(text, max);
+    parts = split_blanks(text, n_max);
   } else {
     ML_TRY(const std::string_view separator, need_text("split", *bound[0]));
     if (separator.empty()) return wrong("split takes no empty separator");
-    parts = right ? split_right(text, separator, max) : split(text, separator, max);
+    parts = right ? split_right(text, separator, n_max) : split(text, separator, n_max);
   }
-  ML_CHECK(charge(parts.size() * 96));
+  ML_CHECK(charge(parts.size() * kPartBytes));
   std::vector<Value> items;
   for (std::string& part : parts) items.push_back(text_value(std::move(part)));
   return new_list(std::move(items));
@@ -162,8 +178,10 @@ Result<Value> Interpreter::dict_method(const DictRef& dict, std::string_view nam
   if (name == "get") {
     ML_TRY(const Bound bound, bind(name, arguments, {"key", "default"}, 1));
     const auto* key = std::get_if<Text>(&*bound[0]);
-    const Value* found = key != nullptr ? dict->find(**key) : nullptr;
-    if (found != nullptr) return *found;
+    if (key != nullptr) {
+      ML_TRY(const Value* found, find_in(*dict, **key));
+      if (found != nullptr) return *found;
+    }
     return bound[1] ? *bound[1] : Value(None{});
   }
   if (name != "items" && name != "keys" && name != "values") {

@@ -137,7 +137,9 @@ Result<Value> Interpreter::repeat(const Value& sequence, std::int64_t n) {
 }
 
 Result<bool> Interpreter::same(const Value& a, const Value& b) {
-  ML_CHECK(spend(1 + std::min(weight_of(a), weight_of(b))));
+  // Texts are compared as far as the shorter goes; of dicts, the keys of one are looked up in the other.
+  const bool hashes = height_of(a) > 0 && height_of(b) > 0;
+  ML_CHECK(spend(1 + (hashes ? weight_of(a) + weight_of(b) : std::min(weight_of(a), weight_of(b)))));
   return equal(a, b);
 }
 
@@ -145,13 +147,15 @@ Result<bool> Interpreter::contains(const Value& container, const Value& item) {
   if (const auto* text = std::get_if<Text>(&container)) {
     const auto* part = std::get_if<Text>(&item);
     if (part == nullptr) return no_operator("in", item, container);
-    ML_CHECK(spend((*text)->size() / 64));
+    ML_CHECK(spend((*text)->size() / 32));
     return find_part(**text, **part) != std::string_view::npos;
   }
   if (const auto* dict = std::get_if<DictRef>(&container)) {
     const auto* key = std::get_if<Text>(&item);
     if (height_of(item) > 0) return no_operator("in", item, container);
-    return key != nullptr && (*dict)->find(**key) != nullptr;
+    if (key == nullptr) return false;
+    ML_TRY(const Value* found, find_in(**dict, **key));
+    return found != nullptr;
   }
   if (!std::holds_alternative<ListRef>(container) && !std::holds_alternative<Undefined>(container)) {
     return no_operator("in", item, container);
@@ -187,7 +191,10 @@ Result<bool> Interpreter::compare(std::string_view sign, const Value& left, cons
   }
   const auto* text = std::get_if<Text>(&left);
   const auto* other = std::get_if<Text>(&right);
-  if (text != nullptr && other != nullptr) return holds(**text, **other);
+  if (text != nullptr && other != nullptr) {
+    ML_CHECK(spend(std::min((*text)->size(), (*other)->size()) / 16));
+    return holds(**text, **other);
+  }
   if (left.index() == right.index() && std::holds_alternative<ListRef>(left))
     return not_known("the order of lists");
   return no_operator(sign, left, right);

@@ -28,6 +28,11 @@ Result<void> Interpreter::spend(std::uint64_t n_steps) {
                .message = fmt::format("the template takes over {} steps", kMaxSteps)};
 }
 
+Result<void> Interpreter::spend_text(const Value& value) {
+  const auto* text = std::get_if<Text>(&value);
+  return spend(text != nullptr ? (*text)->size() / 16 : 0);
+}
+
 Result<void> Interpreter::charge(std::uint64_t n_bytes) {
   if (n_bytes > bytes_left()) {
     return Error{.status = Status::limit,
@@ -180,6 +185,7 @@ Result<void> Interpreter::assign_names(const std::vector<std::string>& names, co
     scopes_.back().insert_or_assign(names.front(), value);
     return {};
   }
+  ML_CHECK(spend(names.size()));
   ML_TRY(const ListRef parts, iterate(value));
   if (parts->items.size() != names.size()) {
     return wrong(fmt::format("{} values for {} variables", parts->items.size(), names.size()));

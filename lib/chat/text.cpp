@@ -125,9 +125,9 @@ Result<std::string> replace(std::string_view text, std::string_view from, std::s
   std::string out;
   std::int64_t n = 0;
   if (from.empty()) {  // Python puts the new text before every character and at the end
-    for (const std::string_view one : chars(text)) {
+    for (; !text.empty(); text.remove_prefix(first_char(text).size())) {
       if (max < 0 || n++ < max) out += to;
-      out += one;
+      out += first_char(text);
       if (out.size() > max_bytes) return too_long;
     }
     if (max < 0 || n < max) out += to;

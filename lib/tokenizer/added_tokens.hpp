@@ -1,7 +1,11 @@
 #pragma once
 
+#include "tokenizer/token_automaton.hpp"
+
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -13,7 +17,8 @@ class AddedTokens {
  public:
   AddedTokens() { first_.fill(kNone); }
 
-  /// Adds one; `content` is not empty. The first id of equal contents stays.
+  /// Adds one, before the first search; `content` is not empty and outlives this. The first id of equal
+  /// contents stays.
   void insert(std::string_view content, std::uint32_t id);
 
   struct Match {
@@ -21,12 +26,13 @@ class AddedTokens {
     std::size_t end;
     std::uint32_t id;
   };
-  /// @return the first match at `from` or after it
-  std::optional<Match> find(std::string_view text, std::size_t from) const;
+  class Search;
 
-  /// @return true where `content` holds one of the tokens, or ends with the beginning of one (or all of it is
-  /// one)
-  bool may_overlap(std::string_view content) const;
+  /// @return the id of the one that `content` is
+  std::optional<std::uint32_t> find(std::string_view content) const;
+
+  /// @return those of the texts that hold one of the tokens, or end with the beginning of one (or are one)
+  std::vector<bool> may_overlap(const std::vector<std::string_view>& texts) const;
 
  private:
   // A trie: the children of a node are a list, most have one.
@@ -39,11 +45,42 @@ class AddedTokens {
   };
 
   const char* find_first(const char* at, const char* end) const;
-  std::uint32_t find_child(std::uint32_t list, unsigned char byte) const;
+  std::uint32_t find_child(std::uint32_t list, unsigned char byte, std::uint64_t& n_steps) const;
+  const TokenAutomaton& backward() const;
 
   std::array<std::uint32_t, 256> first_;  // the node of each first byte
   int only_first_ = -1;  // where all begin with the same byte: that one; -1: none, -2: not so
   std::vector<Node> nodes_;
+
+  std::vector<std::string_view> contents_;
+  std::vector<std::uint32_t> ids_;
+  std::size_t longest_ = 0;
+  mutable std::once_flag backward_once_;
+  mutable std::unique_ptr<const TokenAutomaton> backward_;
+};
+
+/// The matches in one text, from left to right. Each place is tried in the trie, which is quick where tokens
+/// are short or rare. Where many long ones begin and do not end, that time would be their length for each
+/// byte: then a stretch of the text is read backward, which finds the longest token at each of its places.
+class AddedTokens::Search {
+ public:
+  /// Both outlive this.
+  Search(const AddedTokens& tokens, std::string_view text) : tokens_(tokens), text_(text) {}
+
+  /// @param from  not before that of the last call
+  /// @return the first match at `from` or after it
+  std::optional<Match> next(std::size_t from);
+
+ private:
+  std::optional<Match> next_in_stretch(std::size_t from);
+  void read_stretch(std::size_t begin);
+
+  const AddedTokens& tokens_;
+  std::string_view text_;
+  std::uint64_t n_steps_ = 0;  // in the trie
+  bool by_stretches_ = false;
+  std::size_t begin_ = 0, end_ = 0;   // of the stretch
+  std::vector<std::uint32_t> found_;  // the token at each of its places
 };
 
 }  // namespace ml

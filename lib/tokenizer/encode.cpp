@@ -53,8 +53,9 @@ class Encoder {
   void encode(std::string_view text, bool match_added) {
     read_until(text);
     std::size_t at = 0;
+    AddedTokens::Search search(impl_.added, text);
     while (match_added) {
-      const auto match = impl_.added.find(text, at);
+      const auto match = search.next(at);
       if (!match) break;
       encode_gap(text.substr(at, match->begin - at), at == 0);
       out_.push(match->id);

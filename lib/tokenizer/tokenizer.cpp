@@ -191,9 +191,7 @@ TokenAttr Tokenizer::attr(std::uint32_t id) const {
 }
 
 std::optional<std::uint32_t> Tokenizer::find_added(std::string_view content) const {
-  const auto match = impl_->added.find(content, 0);
-  if (!match || match->begin != 0 || match->end != content.size()) return std::nullopt;
-  return match->id;
+  return impl_->added.find(content);
 }
 
 std::optional<std::uint64_t> find_invalid_utf8(std::string_view text) {

@@ -105,6 +105,28 @@ TEST_CASE("JSON is one line and always UTF-8", "[cli]") {
   CHECK(json_line(json) == "{\"b\":1,\"a\":\"x\xef\xbf\xbd\\ny\"}\n");
 }
 
+TEST_CASE("JSON has no control characters", "[cli]") {
+  CHECK(cli::json_line({{"a\u009b", "\x7f\u0080\u009f\u00a0\u00e9\x1b"}}) ==
+        "{\"a\\u009b\":\"\\u007f\\u0080\\u009f\u00a0\u00e9\\u001b\"}\n");
+  CHECK(cli::json_text(nlohmann::json("\xc2")) == "\"\uFFFD\"");
+}
+
+TEST_CASE("control characters are shown on a terminal, not sent", "[cli]") {
+  const std::string text =
+      "a\tb\n\x1b]0;owned\x07\x1b[2J\r\x7f\u009b1m \u00e9\u20ac\U0001F999 \xff\x9b \xe2\x82";
+  const std::string shown =
+      "a\tb\n\\x1b]0;owned\\x07\\x1b[2J\\x0d\\x7f\\u009b1m \u00e9\u20ac\U0001F999 \\xff\\x9b \\xe2\\x82";
+  cli::TerminalText whole;
+  std::string out = whole.push(text);
+  CHECK(out + whole.finish() == shown);
+  for (const std::size_t n : {1, 2, 3, 5}) {  // characters are cut apart
+    cli::TerminalText pieces;
+    out.clear();
+    for (std::size_t at = 0; at < text.size(); at += n) out += pieces.push(text.substr(at, n));
+    CHECK(out + pieces.finish() == shown);
+  }
+}
+
 TEST_CASE("a progress line fits the terminal", "[cli]") {
   CHECK(progress_line("packing", 250, 1000, 5, 60, false, human_count) ==
         "packing [######....................]  25 %  50/s  0:15 left");

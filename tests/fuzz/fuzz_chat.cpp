@@ -1,12 +1,14 @@
 // A chat template, then, after a zero byte, messages as JSON.
 
+#include "support.hpp"
+
 #include <ml/chat.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(chat) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   const std::size_t zero = bytes.find('\0');
   const auto chat_template = ml::ChatTemplate::parse(bytes.substr(0, zero));

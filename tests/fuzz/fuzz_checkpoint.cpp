@@ -26,7 +26,7 @@ void put(const char* name, std::span<const std::uint8_t> bytes) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(checkpoint) {
   const std::span<const std::uint8_t> bytes(data, size);
   const auto zero = std::find(bytes.begin(), bytes.end(), std::uint8_t(0));
   if (zero == bytes.end()) return 0;

@@ -11,7 +11,7 @@
 #include <ml/model.hpp>
 #include <ml/tokenizer.hpp>
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(gguf) {
   const std::span<const std::byte> bytes = std::as_bytes(std::span(data, size));
   const bool sound = static_cast<bool>(ml::read_gguf(bytes));
   if (ml::check_gguf(bytes).defects.empty() != sound) std::abort();

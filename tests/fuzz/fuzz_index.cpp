@@ -24,7 +24,7 @@ const std::filesystem::path& folder() {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(index) {
   std::ofstream(folder() / "model.safetensors.index.json", std::ios::binary)
       .write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
   const auto model = ml::Model::open(folder().string());

@@ -4,7 +4,7 @@
 
 #include <ml/inspect.hpp>
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(inspect) {
   const MemoryFile file({data, size});
   const auto plain = ml::inspect(file.path(), {.threads = 1});
   const auto checked = ml::inspect(file.path(), {.check = true, .threads = 1});

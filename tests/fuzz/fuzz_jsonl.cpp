@@ -4,7 +4,7 @@
 
 #include "ml_run/request.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(jsonl) {
   static const auto tokenizer = ml::Tokenizer::open((data_folder() / "models/stories260K").string());
   if (!tokenizer) std::abort();
   const auto request = cli::parse_request({reinterpret_cast<const char*>(data), size}, {}, *tokenizer);

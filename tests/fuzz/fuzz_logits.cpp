@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(logits) {
   std::vector<std::uint8_t> bytes(data, data + size);
   if (size >= 48) {
     const std::uint64_t check = XXH3_64bits(bytes.data(), 40);

@@ -16,7 +16,7 @@ constexpr std::uint64_t kMaxWeights = 1 << 22;
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(mlb) {
   const std::span<const std::byte> bytes = std::as_bytes(std::span(data, size));
   const bool header = static_cast<bool>(ml::read_mlb_header(bytes));
   const bool directory = static_cast<bool>(ml::read_mlb(bytes));

@@ -26,7 +26,7 @@ std::vector<float> run(const ml::Model& model, const std::vector<std::uint32_t>&
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(models) {
   const std::uint64_t seed = XXH3_64bits(data, size);
   RandomMlb source(seed);
   const std::string bytes = source.draw();

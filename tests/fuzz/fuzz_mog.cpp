@@ -17,7 +17,7 @@ constexpr std::uint64_t kMaxWeights = 1 << 22;
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(mog) {
   const std::span<const std::byte> bytes = std::as_bytes(std::span(data, size));
   const bool directory = static_cast<bool>(ml::read_mog(bytes));
   if (!directory && ml::check_mog(bytes, 1).empty()) std::abort();

@@ -4,7 +4,7 @@
 
 #include <ml/mog_pack.hpp>
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(recipe) {
   const MemoryFile recipe({data, size});
   const auto pack = ml::MogPack::plan(recipe.path(),
                                       {.root = (data_folder() / "oracle/llama2-mha").string(), .threads = 1});

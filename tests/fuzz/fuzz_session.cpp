@@ -13,7 +13,7 @@
 #include <cstring>
 #include <vector>
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(session) {
   static const auto model = ml::Model::open((data_folder() / "oracle/qwen35-hybrid").string());
   if (!model) std::abort();
   static auto session = ml::Session::create(*model, {.ctx = 16, .kv = ml::KvType::q8, .threads = 1});

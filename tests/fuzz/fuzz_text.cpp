@@ -6,7 +6,7 @@
 
 #include <vector>
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(text) {
   static const std::vector<ml::Tokenizer> tokenizers = [] {
     std::vector<ml::Tokenizer> all;
     for (const char* name : {"gpt2", "l3_nfc", "sp_legacy", "qwen_nonfc"}) {

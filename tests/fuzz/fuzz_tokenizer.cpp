@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(tokenizer) {
   const MemoryFile file({data, size});
   const auto tokenizer = ml::Tokenizer::open(file.path());
   if (!tokenizer) return 0;

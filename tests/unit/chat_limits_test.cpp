@@ -59,6 +59,57 @@ TEST_CASE("Templates have limits", "[chat]") {
   CHECK(rendered.error().status == ml::Status::limit);
 }
 
+TEST_CASE("Work on long texts counts as many steps", "[chat]") {
+  const std::string expression = GENERATE(
+      as<std::string>{}, "x < y", "x <= y", "x > y", "x >= y", "x is lt y", "x == y", "x != y", "x in [y]",
+      "x in d", "x not in d", "d[x]", "d[y]", "d.get(x)", "{x: 1}", "dict(d)", "ns[x]", "none[x]",
+      "d == {'b': 1}", "[d] == [{'b': 1}]", "d in [{'b': 1}]", "x.startswith(y)", "x.endswith(y)",
+      "'a'.startswith(y)", "'a'.strip(x)", "'a'.lstrip(chars=x)", "'a' | trim(x)", "'a'.split(x)",
+      "'a'.rsplit(x)", "'a'.rsplit(sep=x)", "'a'.replace(x, '')", "(x | length) + 0", "y in x", "blank | int",
+      "blank.strip()", "[d] | map(attribute=x) | list", "[d] | selectattr(x) | list", "[d] | join(',', x)",
+      "[x] | select('lt', y) | list", "x[0]", "x[:1]", "x | string");
+  INFO(expression);
+  const auto rendered = render(
+      "{% set x = 'a' * 2000000 %}{% set y = 'a' * 1999999 ~ 'b' %}{% set blank = ' ' * 2000000 %}"
+      "{% set d = {x: 1} %}{% set ns = namespace(d) %}{% for i in range(2000) %}{% if " +
+      expression + " %}{% endif %}{% endfor %}");
+  REQUIRE_FALSE(rendered);
+  INFO(rendered.error().message);
+  CHECK(rendered.error().status == ml::Status::limit);
+}
+
+TEST_CASE("Work on many names and parts counts as many steps", "[chat]") {
+  const auto listed = [](std::size_t n, std::string_view before, std::string_view after) {
+    std::string all;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (i > 0) all += ", ";
+      all += before;
+      all += std::to_string(i);
+      all += after;
+    }
+    return all;
+  };
+  const std::string text = GENERATE_COPY(
+      as<std::string>{}, "{% set x = 'a' * 2000000 %}{{ x.startswith(('a' * 1999999 ~ 'b',) * 1000) }}",
+      "{% set x = 'a' * 2000000 %}{{ x.endswith(('b' ~ 'a' * 1999999,) * 1000) }}",
+      "{% set d = {'a' * 2000000: 1} %}{% for i in range(100) %}{% set ns = namespace(d) %}{% endfor %}",
+      "{{ (',' * 20000000).split(',') | length }}", "{{ (', ' * 10000000).split() | length }}",
+      "{{ (',' * 20000000).rsplit(',', 9999999) | length }}",
+      "{% macro f(" + listed(2000, "a", "") +
+          ") %}{% endmacro %}{% for i in range(10000) %}{{ f() }}{% endfor %}",
+      "{% macro f(" + listed(2000, "a", "=1") + ") %}{% endmacro %}{% for i in range(100) %}{{ f(" +
+          listed(2000, "a", "=1") + ") }}{% endfor %}",
+      "{% for " + listed(2000, "a", "") + " in [range(2000)] * 10000 %}{% endfor %}",
+      times(40, "{% generation %}") + "{% for i in range(100000) %}" + times(20, "{{ a }}") + "{% endfor %}" +
+          times(40, "{% endgeneration %}"),
+      printed(times(256, "a")), printed("a." + times(256, "b")));
+  INFO(text.substr(0, 100));
+  const auto rendered = render(text);
+  REQUIRE_FALSE(rendered);
+  INFO(rendered.error().message);
+  CHECK(rendered.error().status == ml::Status::limit);
+}
+
 TEST_CASE("Templates nest only so deep", "[chat]") {
   for (const auto& [open, middle, close] :
        std::initializer_list<std::tuple<const char*, const char*, const char*>>{{"(", "1", ")"},
