@@ -2,15 +2,14 @@
 """Every value of the JSON texts that tools read is replaced by others, of the wrong kind, empty, negative, huge: each tool ends
 soon, with what it was asked for or with one printable line, and takes no more memory than the sound text does. Reports TAP."""
 
-import argparse
 import json
-import os
 import pathlib
 import shutil
 import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from arguments import parse, parser_of
 from resources import Runner, SPACE
 from tap import Tap
 
@@ -58,17 +57,11 @@ def try_all(run, name, document, write, command, more, stdin=None):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--path", required=True, help="folder with the built tools")
-    parser.add_argument("--layer", required=True, type=pathlib.Path, help="the library of fault_layer.cpp")
-    parser.add_argument("--data", required=True, type=pathlib.Path, help="tests/data")
-    parser.add_argument("--recipes", required=True, type=pathlib.Path, help="share/recipes")
+    parser = parser_of(__doc__, "layer", "data", "recipes")
     parser.add_argument("--step", type=int, default=1, help="of so many values try one, another for each place")
-    options = parser.parse_args()
-    os.environ["PATH"] = os.path.abspath(options.path) + ":" + os.environ["PATH"]
-    os.environ["LC_ALL"] = "C"
-    data = options.data.absolute()
-    more = {"LD_PRELOAD": str(options.layer.absolute()), "ML_FAULT_MOST_BYTES": str(MOST_BYTES)}
+    options = parse(parser)
+    data = options.data
+    more = {"LD_PRELOAD": str(options.layer), "ML_FAULT_MOST_BYTES": str(MOST_BYTES)}
     tap = Tap()
     with tempfile.TemporaryDirectory(prefix="ml-json-") as folder:
         run = Runner(tap, pathlib.Path(folder))

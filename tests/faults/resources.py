@@ -2,7 +2,6 @@
 """Inputs that stall, never end, are huge or lie about their size, and names that would drive a terminal: each tool ends
 soon with status 1 and one printable line, in little memory. Reports TAP."""
 
-import argparse
 import json
 import os
 import pathlib
@@ -15,6 +14,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from arguments import parse, parser_of
 from tap import Tap
 
 SECONDS = 120
@@ -339,23 +339,17 @@ def odd_names(run, data):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--path", required=True, help="folder with the built tools")
-    parser.add_argument("--layer", required=True, type=pathlib.Path, help="the library of fault_layer.cpp")
-    parser.add_argument("--data", required=True, type=pathlib.Path, help="tests/data")
-    parser.add_argument("--recipes", required=True, type=pathlib.Path, help="share/recipes")
+    parser = parser_of(__doc__, "layer", "data", "recipes")
     parser.add_argument("--all", action="store_true", help="also what reads gigabytes")
-    options = parser.parse_args()
-    os.environ["PATH"] = os.path.abspath(options.path) + ":" + os.environ["PATH"]
-    os.environ["LC_ALL"] = "C"
-    data, recipes = options.data.absolute(), options.recipes.absolute()
+    options = parse(parser)
+    data, recipes = options.data, options.recipes
     tap = Tap()
     with tempfile.TemporaryDirectory(prefix="ml-resources-") as folder:
         run = Runner(tap, pathlib.Path(folder))
         stalled_pipes(run, data, recipes)
         odd_operands(run, data)
         endless_input(run, data)
-        small_files(run, data, recipes, options.layer.absolute())
+        small_files(run, data, recipes, options.layer)
         large_files(run, options.all)
         one_copy(run)
         odd_names(run, data)

@@ -2,7 +2,6 @@
 """Lets every call with which a tool changes files go wrong in turn, and looks at what is left: the old file or the
 complete new one, and nothing beside it. Reports TAP."""
 
-import argparse
 import concurrent.futures
 import os
 import pathlib
@@ -16,6 +15,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from arguments import parse, parser_of
 from jobs import prepare, snapshot
 from tap import Tap
 
@@ -233,28 +233,22 @@ def md5_of(path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--path", required=True, help="folder with the built tools")
-    parser.add_argument("--layer", required=True, type=pathlib.Path, help="the library of fault_layer.cpp")
-    parser.add_argument("--data", required=True, type=pathlib.Path, help="tests/data")
-    parser.add_argument("--recipes", required=True, type=pathlib.Path, help="share/recipes")
+    parser = parser_of(__doc__, "layer", "data", "recipes")
     parser.add_argument("--most", type=int, default=10**9, help="calls of a run that are tried (default: all)")
     parser.add_argument("--kills", type=int, default=100, help="random kills of each tool, with each signal")
     parser.add_argument("--job", help="only jobs whose name contains this")
-    options = parser.parse_args()
-    os.environ["PATH"] = os.path.abspath(options.path) + ":" + os.environ["PATH"]
-    os.environ["LC_ALL"] = "C"
+    options = parse(parser)
     tap = Tap()
     totals = {"faults": 0, "runs": 0, "kills": 0, "full": 0}
     with tempfile.TemporaryDirectory(prefix="ml-faults-") as folder, \
             concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         work = pathlib.Path(folder)
         (work / "small").write_bytes(OLD)
-        for job in prepare(work, options.data.absolute(), options.recipes.absolute()):
+        for job in prepare(work, options.data, options.recipes):
             if options.job and options.job not in job.name:
                 continue
             for old in (False, True) if job.replaces else (False,):
-                trial = Trial(job, work, options.layer.absolute(), old)
+                trial = Trial(job, work, options.layer, old)
                 report_trial(tap, trial, options.most, pool, totals)
             report_random_kills(tap, trial, options.kills, totals)
             report_full_disk(tap, job, work, trial.new, totals)

@@ -2,14 +2,13 @@
 """Tools side by side: on the same inputs each makes the bytes that it makes alone; several that write one target leave
 one complete file and nothing else. Reports TAP."""
 
-import argparse
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from arguments import parse, parser_of
 from jobs import prepare, snapshot
 from tap import Tap
 
@@ -69,18 +68,13 @@ def one_target(tap, job, expected, work, rounds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--path", required=True, help="folder with the built tools")
-    parser.add_argument("--data", required=True, type=pathlib.Path, help="tests/data")
-    parser.add_argument("--recipes", required=True, type=pathlib.Path, help="share/recipes")
+    parser = parser_of(__doc__, "data", "recipes")
     parser.add_argument("--rounds", type=int, default=20)
-    options = parser.parse_args()
-    os.environ["PATH"] = os.path.abspath(options.path) + ":" + os.environ["PATH"]
-    os.environ["LC_ALL"] = "C"
+    options = parse(parser)
     tap = Tap()
     with tempfile.TemporaryDirectory(prefix="ml-concurrent-") as folder:
         work = pathlib.Path(folder)
-        jobs = prepare(work, options.data.absolute(), options.recipes.absolute())
+        jobs = prepare(work, options.data, options.recipes)
         expected = {job.name: alone(job, work / ("alone-" + job.name.replace(" ", "-"))) for job in jobs}
         side_by_side(tap, jobs, expected, work, options.rounds)
         for job in jobs:

@@ -2,7 +2,6 @@
 """Tools where little is to be had or much is strange: few threads, hardly any memory, a folder that cannot be written, no home,
 names with spaces and newlines, a locale whose numbers have commas, signals that tools seldom get. Reports TAP."""
 
-import argparse
 import os
 import pathlib
 import resource
@@ -14,6 +13,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from arguments import parse, parser_of
 from tap import Tap
 
 SECONDS = 120
@@ -167,15 +167,9 @@ def rare_signals(tap, work, data):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--path", required=True, help="folder with the built tools")
-    parser.add_argument("--data", required=True, type=pathlib.Path, help="tests/data")
-    parser.add_argument("--library", required=True, type=pathlib.Path, help="libml.so")
-    parser.add_argument("--example", required=True, type=pathlib.Path, help="share/examples/generate.py")
-    options = parser.parse_args()
-    os.environ["PATH"] = os.path.abspath(options.path) + ":" + os.environ["PATH"]
-    os.environ["LC_ALL"] = "C.UTF-8"
-    data = options.data.absolute()
+    parser = parser_of(__doc__, "data", "library", "example")
+    options = parse(parser)
+    data = options.data
     stories = data / "models/stories260K"
     tap = Tap()
     with tempfile.TemporaryDirectory(prefix="ml-surroundings-") as folder:
@@ -191,7 +185,7 @@ def main():
         few_threads(tap, threaded, data)
         names_and_homes(tap, work, stories)
         unwritable(tap, work, stories)
-        commas(tap, work, stories, options.library.absolute(), options.example.absolute())
+        commas(tap, work, stories, options.library, options.example)
         rare_signals(tap, work, data)
     return tap.finish()
 
