@@ -7,7 +7,8 @@
 //   ENOSPC, EIO, ...  it and all later ones of its kind fail with that number (unlinkat and close do not)
 //   EINTR             it alone is interrupted; calls that cannot be are let through
 //   short             it writes half of its bytes; calls that do not write are let through
-//   KILL, INT, TERM   the process gets that signal before it; with a + after the name, after it
+//   KILL, INT, TERM, QUIT, XCPU, ALRM, USR1, USR2
+//                     the process gets that signal before it; with a + after the name, after it
 //   count             nothing; at the end the number of calls goes to the file ML_FAULT_LOG
 //
 // ML_FAULT_LOG gets a line for each fault that happened. ML_FAULT_MOST_BYTES ends the program with status 99
@@ -48,7 +49,8 @@ struct ErrorName {
 };
 constexpr ErrorName kErrors[] = {
     {"ENOSPC", ENOSPC}, {"EIO", EIO}, {"EINTR", EINTR}, {"EDQUOT", EDQUOT}, {"EROFS", EROFS}};
-constexpr ErrorName kSignals[] = {{"KILL", SIGKILL}, {"INT", SIGINT}, {"TERM", SIGTERM}};
+constexpr ErrorName kSignals[] = {{"KILL", SIGKILL}, {"INT", SIGINT},   {"TERM", SIGTERM}, {"QUIT", SIGQUIT},
+                                  {"XCPU", SIGXCPU}, {"ALRM", SIGALRM}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2}};
 
 Plan read_plan() {
   Plan plan;

@@ -7,6 +7,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import signal
 import shutil
 import subprocess
@@ -24,6 +25,7 @@ OLD = b"the old file, which stays until the new one is complete\n"
 ERRORS = {"ENOSPC": "No space left on device", "EIO": "Input/output error"}
 HARMLESS = ("EINTR", "short")
 SIGNALS = {"KILL": signal.SIGKILL, "INT": signal.SIGINT, "TERM": signal.SIGTERM}
+RARE = {name: getattr(signal, "SIG" + name) for name in ("QUIT", "XCPU", "ALRM", "USR1", "USR2")}
 FAULTS = [*ERRORS, *HARMLESS, *(name + when for name in SIGNALS for when in ("", "+"))]
 
 
@@ -106,7 +108,7 @@ class Trial:
         return "; ".join(problems) or None, met
 
     def status_problems(self, kind, outcome, met, state):
-        number = SIGNALS.get(kind.rstrip("+"))
+        number = {**SIGNALS, **RARE}.get(kind.rstrip("+"))
         if not met or kind in HARMLESS:
             if outcome.status != 0 or state != "new":
                 yield "what should do no harm did"
@@ -154,6 +156,7 @@ def report_trial(tap, trial, most, pool, totals):
         tap.report(name, trial.problem or "the layer saw no call")
         return
     faults = [f"{kind}:{number}" for kind in FAULTS for number in chosen(trial.n_calls, most)]
+    faults += [f"{kind}:{number}" for kind in RARE for number in chosen(trial.n_calls, 3)]
     complaints, n_met = [], 0
     for fault, (complaint, met) in zip(faults, pool.map(trial.complaint, faults)):
         n_met += met
@@ -238,6 +241,7 @@ def main():
     parser.add_argument("--kills", type=int, default=100, help="random kills of each tool, with each signal")
     parser.add_argument("--job", help="only jobs whose name contains this")
     options = parse(parser)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # SIGQUIT would leave one
     tap = Tap()
     totals = {"faults": 0, "runs": 0, "kills": 0, "full": 0}
     with tempfile.TemporaryDirectory(prefix="ml-faults-") as folder, \

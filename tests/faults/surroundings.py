@@ -1,16 +1,14 @@
 #!/usr/bin/env python3
 """Tools where little is to be had or much is strange: few threads, hardly any memory, a folder that cannot be written, no home,
-names with spaces and newlines, a locale whose numbers have commas, signals that tools seldom get. Reports TAP."""
+names with spaces and newlines, a locale whose numbers have commas. Reports TAP."""
 
 import os
 import pathlib
 import resource
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from arguments import parse, parser_of
@@ -145,27 +143,6 @@ def commas(tap, work, stories, library, example):
     tap.report("numbers with commas", "\n".join(wrong) or None)
 
 
-def rare_signals(tap, work, data):
-    """Nothing is left of an unfinished folder."""
-    for name in ("SIGQUIT", "SIGXCPU", "SIGALRM", "SIGUSR1", "SIGUSR2"):
-        folder = work / name
-        folder.mkdir()
-        number = getattr(signal, name)
-        with subprocess.Popen(["seed-pack", "-q", "-t", "1", "--encoding", "seed4p4", str(data / "oracle/qwen35-hybrid"), "-o", folder / "out"],
-                              stderr=subprocess.DEVNULL,
-                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0))) as process:
-            while process.poll() is None and not list(folder.iterdir()):
-                time.sleep(0.001)
-            process.send_signal(number)
-            status = process.wait(SECONDS)
-        complaint = None
-        if status != -number:
-            complaint = f"status {status}, must be {-number}"
-        elif list(folder.iterdir()):
-            complaint = f"left {list(folder.iterdir())}"
-        tap.report(f"seed-pack: {name}", complaint)
-
-
 def main():
     parser = parser_of(__doc__, "data", "library", "example")
     options = parse(parser)
@@ -186,7 +163,6 @@ def main():
         names_and_homes(tap, work, stories)
         unwritable(tap, work, stories)
         commas(tap, work, stories, options.library, options.example)
-        rare_signals(tap, work, data)
     return tap.finish()
 
 
