@@ -242,6 +242,9 @@ def main():
     parser.add_argument("--job", help="only jobs whose name contains this")
     options = parse(parser)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # SIGQUIT would leave one
+    for number in {**SIGNALS, **RARE}.values():
+        if signal.getsignal(number) == signal.SIG_IGN:  # as jobs in the background get it, which tools would respect
+            signal.signal(number, signal.SIG_DFL)
     tap = Tap()
     totals = {"faults": 0, "runs": 0, "kills": 0, "full": 0}
     with tempfile.TemporaryDirectory(prefix="ml-faults-") as folder, \
