@@ -3,6 +3,7 @@
 #include "formats/imatrix.hpp"
 #include "catch.hpp"
 #include "data.hpp"
+#include "documented_rules.hpp"
 #include "folder.hpp"
 #include "patched.hpp"
 #include "util/bytes.hpp"
@@ -80,39 +81,58 @@ TEST_CASE("every defect of an MLI1 file has its message", "[imatrix]") {
   const auto sum_at = [](std::uint64_t i) { return 40 + 8 * i; };
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinity = std::numeric_limits<double>::infinity();
-  const std::pair<std::string, std::string> table[] = {
-      {good, ""},
-      {"", "file is empty (ML_E_FORMAT, offset 0)"},
-      {"MLB1" + good.substr(4), "is neither MLI1 nor GGUF (ML_E_FORMAT, offset 0)"},
-      {"ML", "file is 2 bytes, the header needs 40 (ML_E_FORMAT, offset 2)"},
-      {good.substr(0, 39), "file is 39 bytes, the header needs 40 (ML_E_FORMAT, offset 39)"},
-      {patched(good, 4, 2u), "version is 2, must be 1 (ML_E_FORMAT, offset 4)"},
-      {patched(good, 8, 0u), "n_layers is 0, must be 1 to 65536 (ML_E_SHAPE, offset 8)"},
-      {patched(good, 8, 0xffffffffu), "n_layers is 4294967295, must be 1 to 65536 (ML_E_SHAPE, offset 8)"},
-      {patched(good, 12, 0u), "dim is 0, must be 1 to 65536 (ML_E_SHAPE, offset 12)"},
-      {patched(good, 12, 33u), "dim is 33, must be a multiple of 32 (ML_E_SHAPE, offset 12)"},
-      {patched(good, 16, 65568u), "hidden_dim is 65568, must be 1 to 65536 (ML_E_SHAPE, offset 16)"},
-      {patched(good, 16, 172u), "hidden_dim is 172, must be a multiple of 32 (ML_E_SHAPE, offset 16)"},
-      {patched(good, 20, 1u << 31), "q_dim is 2147483648, must be 1 to 65536 (ML_E_SHAPE, offset 20)"},
-      {patched(good, 20, 40u), "q_dim is 40, must be a multiple of 32 (ML_E_SHAPE, offset 20)"},
-      {patched(good, 20, 32u), "q_dim is 32, must be 0 where it is dim (ML_E_FORMAT, offset 20)"},
-      {good.substr(0, good.size() - 1), "file is 3879 bytes, its sums need 3880 (ML_E_FORMAT, offset 3879)"},
-      {patched(good, 8, 65536u), "file is 3880 bytes, its sums need 117440808 (ML_E_FORMAT, offset 3880)"},
-      {good + "x", "1 bytes after the last sum (ML_E_FORMAT, offset 3880)"},
-      {patched(good, sum_at(33), nan),
+  struct Case {
+    const char* rule;  // of mli(5), VALIDATION
+    std::string bytes, message;
+  };
+  const char* const kShort = "the file is shorter than the header";
+  const char* const kRange = "n_layers, dim, hidden_dim or q_dim is out of range";
+  const char* const kWidth = "a width is no multiple of 32";
+  const char* const kFinite = "a sum is NaN or infinite";
+  const char* const kTooLarge =
+      "a sum is more than float32 values of its tokens give: over 2^256 times their number";
+  const Case table[] = {
+      {"the file is empty", "", "file is empty (ML_E_FORMAT, offset 0)"},
+      {"the magic is not MLI1", "MLB1" + good.substr(4), "is neither MLI1 nor GGUF (ML_E_FORMAT, offset 0)"},
+      {kShort, "ML", "file is 2 bytes, the header needs 40 (ML_E_FORMAT, offset 2)"},
+      {kShort, good.substr(0, 39), "file is 39 bytes, the header needs 40 (ML_E_FORMAT, offset 39)"},
+      {"the version is not 1", patched(good, 4, 2u), "version is 2, must be 1 (ML_E_FORMAT, offset 4)"},
+      {kRange, patched(good, 8, 0u), "n_layers is 0, must be 1 to 65536 (ML_E_SHAPE, offset 8)"},
+      {kRange, patched(good, 8, 0xffffffffu),
+       "n_layers is 4294967295, must be 1 to 65536 (ML_E_SHAPE, offset 8)"},
+      {kRange, patched(good, 12, 0u), "dim is 0, must be 1 to 65536 (ML_E_SHAPE, offset 12)"},
+      {kWidth, patched(good, 12, 33u), "dim is 33, must be a multiple of 32 (ML_E_SHAPE, offset 12)"},
+      {kRange, patched(good, 16, 65568u), "hidden_dim is 65568, must be 1 to 65536 (ML_E_SHAPE, offset 16)"},
+      {kWidth, patched(good, 16, 172u),
+       "hidden_dim is 172, must be a multiple of 32 (ML_E_SHAPE, offset 16)"},
+      {kRange, patched(good, 20, 1u << 31),
+       "q_dim is 2147483648, must be 1 to 65536 (ML_E_SHAPE, offset 20)"},
+      {kWidth, patched(good, 20, 40u), "q_dim is 40, must be a multiple of 32 (ML_E_SHAPE, offset 20)"},
+      {"q_dim is equal to dim", patched(good, 20, 32u),
+       "q_dim is 32, must be 0 where it is dim (ML_E_FORMAT, offset 20)"},
+      {"the file is shorter than its sums", good.substr(0, good.size() - 1),
+       "file is 3879 bytes, its sums need 3880 (ML_E_FORMAT, offset 3879)"},
+      {"the file is shorter than its sums", patched(good, 8, 65536u),
+       "file is 3880 bytes, its sums need 117440808 (ML_E_FORMAT, offset 3880)"},
+      {"bytes follow the last sum", good + "x", "1 bytes after the last sum (ML_E_FORMAT, offset 3880)"},
+      {kFinite, patched(good, sum_at(33), nan),
        "sum of channel 1 is NaN, must be finite (ML_E_FORMAT, tensor layers.0.o, offset 304)"},
-      {patched(good, sum_at(224 + 128), infinity),
+      {kFinite, patched(good, sum_at(224 + 128), infinity),
        "sum of channel 0 is inf, must be finite (ML_E_FORMAT, tensor layers.1.gate_up, offset 2856)"},
-      {patched(good, sum_at(479), -1e-300),
+      {"a sum is negative", patched(good, sum_at(479), -1e-300),
        "sum of channel 31 is -1e-300, must not be negative (ML_E_FORMAT, tensor classifier, offset 3872)"},
-      {patched(good, sum_at(0), 0x1p260),
+      {kTooLarge, patched(good, sum_at(0), 0x1p260),
        "sum of channel 0 is 1.8526734277970591e+78, more than 10 tokens can give (ML_E_FORMAT, tensor "
        "layers.0.qkv, offset 40)"},
   };
-  for (const auto& [bytes, message] : table) {
+  CHECK(problem(good).empty());
+  DocumentedRules rules("mli");
+  for (const auto& [rule, bytes, message] : table) {
     CAPTURE(message);
     CHECK(problem(bytes) == message);
+    rules.met(rule, message);
   }
+  rules.check_all_met();
   CHECK(problem(patched(good, 24, std::uint64_t{0})).find("more than 0 tokens can give") !=
         std::string::npos);
   CHECK(problem(patched(good, 32, std::uint64_t{0})).find("tensor classifier") != std::string::npos);

@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "data.hpp"
+#include "documented_rules.hpp"
 
 #include "formats/mlt.hpp"
 #include "util/bytes.hpp"
@@ -48,9 +49,12 @@ Bytes with(Bytes bytes, std::size_t offset, T value) {
   return bytes;
 }
 
-void check_refused(const Bytes& bytes, std::uint64_t offset, const std::string& word) {
+// @param defect  of mlt(5), VALIDATION
+void check_refused(DocumentedRules& rules, const char* defect, const Bytes& bytes, std::uint64_t offset,
+                   const std::string& word) {
   const auto contents = ml::read_mlt(bytes);
   REQUIRE_FALSE(contents);
+  rules.met(defect, ml::describe(contents.error()));
   CHECK(contents.error().status == Status::format);
   INFO(ml::describe(contents.error()));
   CHECK(contents.error().offset == offset);
@@ -65,6 +69,95 @@ void check_clear(const Bytes& bytes) {
   CHECK(contents.error().offset.value_or(UINT64_MAX) <= bytes.size());
   CHECK_FALSE(contents.error().message.empty());
   CHECK(contents.error().message.find('\n') == std::string::npos);
+}
+
+void check_header(DocumentedRules& rules) {
+  const Bytes good = written(byte_level());
+  check_refused(rules, "the file is empty", {}, 0, "empty");
+  check_refused(rules, "the magic is not MLT1", with(good, 0, 'X'), 0, "magic");
+  check_refused(rules, "the version is not 1", with(good, 4, 2), 4, "version is 2");
+  check_refused(rules, "kind is neither 1 nor 2", with(good, 8, 0), 8, "kind is 0");
+  check_refused(rules, "kind is neither 1 nor 2", with(good, 8, 3), 8, "kind is 3");
+  check_refused(rules, "n_vocab is out of range", with(good, 12, 0), 12, "n_vocab is 0");
+  check_refused(rules, "n_vocab is out of range", with(good, 12, (1u << 24) + 1), 12, "n_vocab is 16777217");
+  check_refused(rules, "the file is too short for the counts of tokens and rules", with(good, 12, 1u << 24),
+                12, "too many tokens");
+  check_refused(rules, "the file is too short for the counts of tokens and rules", with(good, 16, UINT32_MAX),
+                16, "too many rules");
+  check_refused(rules, "bos or eos is neither -1 nor below n_vocab", with(good, 20, 6), 20, "bos is 6");
+  check_refused(rules, "bos or eos is neither -1 nor below n_vocab", with(good, 20, -2), 20, "bos is -2");
+  check_refused(rules, "a flag prepends bos, and there is none", with(good, 20, -1), 20,
+                "where flag 1 prepends it");
+  check_refused(rules, "bos or eos is neither -1 nor below n_vocab", with(good, 24, INT32_MIN), 24,
+                "eos is -2147483648");
+}
+
+void check_flags(DocumentedRules& rules) {
+  const Bytes kind1 = written(sentencepiece());
+  const Bytes kind2 = written(byte_level());
+  for (const std::uint32_t flags :
+       {0u, 1u, 2u, 8u, 16u, 24u, 32u, 64u, 96u, 128u, 144u, 131072u, 262144u, 127u - 36 - 16}) {
+    CHECK(ml::read_mlt(with(kind2, 28, flags)));
+  }
+  for (const std::uint32_t flags : {0u, 2u, 4u, 65536u}) CHECK(ml::read_mlt(with(kind1, 28, flags)));
+  for (const std::uint32_t flags : {8u, 16u, 32u, 64u, 128u, 131072u, 262144u}) {
+    check_refused(rules, "a flag is of the other kind", with(kind1, 28, flags), 28,
+                  "which kind 1 does not have");
+  }
+  for (const std::uint32_t flags : {4u, 65536u})
+    check_refused(rules, "a flag is of the other kind", with(kind2, 28, flags), 28,
+                  "which kind 2 does not have");
+  for (const std::uint32_t flags : {48u, 160u, 32u + 131072, 16u + 131072, 262144u + 64, 131072u + 262144}) {
+    check_refused(rules, "flags exclude each other", with(kind2, 28, flags), 28, "excludes");
+  }
+  check_refused(rules, "flags exclude each other", with(kind1, 28, 4u + 65536), 28, "excludes");
+  for (int bit = 0; bit < 32; ++bit) {
+    const bool known = bit < 8 || (bit >= 16 && bit <= 18);
+    if (!known) check_refused(rules, "a flag is unknown", with(kind2, 28, 1u << bit), 28, "unknown bit");
+  }
+  CHECK(ml::tokenizer_flag_names(1 | 4 | 65536) ==
+        std::vector<std::string>{"bos", "prefix_first", "no_prefix"});
+}
+
+void check_tokens(DocumentedRules& rules) {
+  const Bytes kind1 = written(sentencepiece());
+  const Bytes kind2 = written(byte_level());
+  const std::size_t first = 32;
+  check_refused(rules, "an attr is above 2", with(kind2, first, std::uint8_t(3)), first,
+                "token 0: attr is 3");
+  check_refused(rules, "a byte token in kind 2", with(kind2, first, std::uint8_t(2)), first,
+                "kind 2 does not have");
+  check_refused(rules, "the file ends early", with(kind2, first + 1, 1u << 31), first + 1,
+                "token 0: len is 2147483648");
+  // Token 3 is a hole behind a, b and ab.
+  check_refused(rules, "an added token has no bytes", with(kind2, first + 6 + 6 + 7, std::uint8_t(1)),
+                first + 20, "added token has no bytes");
+  check_refused(rules, "a byte token does not have one byte", with(kind1, first, std::uint8_t(2)), first + 1,
+                "has 3 bytes, must have one");
+  check_refused(rules, "bytes of attr 0 or 1 in kind 1 are not UTF-8",
+                with(kind1, first + 6, std::uint8_t(0xFF)), first + 5, "must be UTF-8");
+  const std::size_t last_byte = first + 8 + 6 + 9 + 6 + 5;
+  check_refused(rules, "a byte has two tokens", with(kind1, last_byte, '\n'), last_byte,
+                "second token of byte 0x0a");
+}
+
+void check_merge_rules(DocumentedRules& rules) {
+  const Bytes good = written(byte_level());
+  const std::size_t last = good.size() - 12;
+  check_refused(rules, "a rule's id is not below n_vocab", with(good, last, 6u), last, "merge 1: left is 6");
+  check_refused(rules, "a rule's id is not below n_vocab", with(good, last + 4, UINT32_MAX), last + 4,
+                "merge 1: right is 4294967295");
+  check_refused(rules, "a rule's id is not below n_vocab", with(good, last + 8, 6u), last + 8,
+                "merge 1: merged is 6");
+  check_refused(rules, "a part of a rule has no bytes", with(good, last, 3u), last, "a token without bytes");
+  check_refused(rules, "a rule's merged bytes are not left and right joined", with(good, last + 8, 2u),
+                last + 8, "joined");
+  check_refused(rules, "a rule's merged bytes are not left and right joined", with(good, last, 0u), last + 8,
+                "joined");
+  Bytes longer = good;
+  longer.push_back({});
+  check_refused(rules, "bytes follow the last rule", longer, good.size(),
+                "1 bytes after the last merge rule");
 }
 
 }  // namespace
@@ -89,75 +182,13 @@ TEST_CASE("a .mlt comes back as it was written", "[mlt]") {
   }
 }
 
-TEST_CASE("a .mlt's header is checked field by field", "[mlt]") {
-  const Bytes good = written(byte_level());
-  check_refused({}, 0, "empty");
-  check_refused(with(good, 0, 'X'), 0, "magic");
-  check_refused(with(good, 4, 2), 4, "version is 2");
-  check_refused(with(good, 8, 0), 8, "kind is 0");
-  check_refused(with(good, 8, 3), 8, "kind is 3");
-  check_refused(with(good, 12, 0), 12, "n_vocab is 0");
-  check_refused(with(good, 12, (1u << 24) + 1), 12, "n_vocab is 16777217");
-  check_refused(with(good, 12, 1u << 24), 12, "too many tokens");
-  check_refused(with(good, 16, UINT32_MAX), 16, "too many rules");
-  check_refused(with(good, 20, 6), 20, "bos is 6");
-  check_refused(with(good, 20, -2), 20, "bos is -2");
-  check_refused(with(good, 20, -1), 20, "where flag 1 prepends it");
-  check_refused(with(good, 24, INT32_MIN), 24, "eos is -2147483648");
-}
-
-TEST_CASE("flags of a .mlt are known, fit its kind and each other", "[mlt]") {
-  const Bytes kind1 = written(sentencepiece());
-  const Bytes kind2 = written(byte_level());
-  for (const std::uint32_t flags :
-       {0u, 1u, 2u, 8u, 16u, 24u, 32u, 64u, 96u, 128u, 144u, 131072u, 262144u, 127u - 36 - 16}) {
-    CHECK(ml::read_mlt(with(kind2, 28, flags)));
-  }
-  for (const std::uint32_t flags : {0u, 2u, 4u, 65536u}) CHECK(ml::read_mlt(with(kind1, 28, flags)));
-  for (const std::uint32_t flags : {8u, 16u, 32u, 64u, 128u, 131072u, 262144u}) {
-    check_refused(with(kind1, 28, flags), 28, "which kind 1 does not have");
-  }
-  for (const std::uint32_t flags : {4u, 65536u})
-    check_refused(with(kind2, 28, flags), 28, "which kind 2 does not have");
-  for (const std::uint32_t flags : {48u, 160u, 32u + 131072, 16u + 131072, 262144u + 64, 131072u + 262144}) {
-    check_refused(with(kind2, 28, flags), 28, "excludes");
-  }
-  check_refused(with(kind1, 28, 4u + 65536), 28, "excludes");
-  for (int bit = 0; bit < 32; ++bit) {
-    const bool known = bit < 8 || (bit >= 16 && bit <= 18);
-    if (!known) check_refused(with(kind2, 28, 1u << bit), 28, "unknown bit");
-  }
-  CHECK(ml::tokenizer_flag_names(1 | 4 | 65536) ==
-        std::vector<std::string>{"bos", "prefix_first", "no_prefix"});
-}
-
-TEST_CASE("tokens of a .mlt are checked one by one", "[mlt]") {
-  const Bytes kind1 = written(sentencepiece());
-  const Bytes kind2 = written(byte_level());
-  const std::size_t first = 32;
-  check_refused(with(kind2, first, std::uint8_t(3)), first, "token 0: attr is 3");
-  check_refused(with(kind2, first, std::uint8_t(2)), first, "kind 2 does not have");
-  check_refused(with(kind2, first + 1, 1u << 31), first + 1, "token 0: len is 2147483648");
-  // Token 3 is a hole behind a, b and ab.
-  check_refused(with(kind2, first + 6 + 6 + 7, std::uint8_t(1)), first + 20, "added token has no bytes");
-  check_refused(with(kind1, first, std::uint8_t(2)), first + 1, "has 3 bytes, must have one");
-  check_refused(with(kind1, first + 6, std::uint8_t(0xFF)), first + 5, "must be UTF-8");
-  const std::size_t last_byte = first + 8 + 6 + 9 + 6 + 5;
-  check_refused(with(kind1, last_byte, '\n'), last_byte, "second token of byte 0x0a");
-}
-
-TEST_CASE("merge rules of a .mlt are checked one by one", "[mlt]") {
-  const Bytes good = written(byte_level());
-  const std::size_t last = good.size() - 12;
-  check_refused(with(good, last, 6u), last, "merge 1: left is 6");
-  check_refused(with(good, last + 4, UINT32_MAX), last + 4, "merge 1: right is 4294967295");
-  check_refused(with(good, last + 8, 6u), last + 8, "merge 1: merged is 6");
-  check_refused(with(good, last, 3u), last, "a token without bytes");
-  check_refused(with(good, last + 8, 2u), last + 8, "joined");
-  check_refused(with(good, last, 0u), last + 8, "joined");
-  Bytes longer = good;
-  longer.push_back({});
-  check_refused(longer, good.size(), "1 bytes after the last merge rule");
+TEST_CASE("every defect of a .mlt is refused, and the manual lists it", "[mlt]") {
+  DocumentedRules rules("mlt");
+  check_header(rules);
+  check_flags(rules);
+  check_tokens(rules);
+  check_merge_rules(rules);
+  rules.check_all_met();
 }
 
 TEST_CASE("a writer refuses what a reader would", "[mlt]") {
