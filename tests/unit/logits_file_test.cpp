@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "data.hpp"
+#include "documented_rules.hpp"
 #include "folder.hpp"
 #include "patched.hpp"
 
@@ -12,7 +13,6 @@
 #include <fstream>
 #include <functional>
 #include <limits>
-#include <optional>
 #include <vector>
 
 using namespace ml;
@@ -138,6 +138,7 @@ TEST_CASE("every rule of a logit file has its message where the checks are right
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinity = std::numeric_limits<double>::infinity();
   struct Row {
+    const char* rule;  // of mllogits(5), VALIDATION
     LogitPrecision precision;
     std::size_t at;  // the offset that the message names
     std::string message;
@@ -149,58 +150,84 @@ TEST_CASE("every rule of a logit file has its message where the checks are right
   const LogitPrecision narrow = LogitPrecision::bits16, wide = LogitPrecision::bits32;
   const std::size_t first = 48, second = 48 + 72;  // rows of 56 bytes and 7 logits of two
   const std::vector<Row> rows{
-      {narrow, 47, "file is 47 bytes, a logit file needs at least 48",
+      {"the file is shorter than the header", narrow, 47, "file is 47 bytes, a logit file needs at least 48",
        [](const std::string& bytes) { return bytes.substr(0, 47); }},
-      {narrow, 0, "magic must be MLL1", set(0, 'm')},
-      {narrow, 4, "version is 0, must be 1", set(4, 0u)},
-      {narrow, 4, "version is 2, must be 1", set(4, 2u)},
-      {narrow, 8, "vocab is 0, must be at least 1", set(8, 0u)},
-      {narrow, 192, "file is 192 bytes, 2 rows need 17179869344", set(8, 0xffffffffu)},
-      {narrow, 12, "bits of a logit are 0, must be 16 or 32", set(12, 0u)},
-      {narrow, 12, "bits of a logit are 17, must be 16 or 32", set(12, 17u)},
-      {narrow, 12, "bits of a logit are 4294967295, must be 16 or 32", set(12, 0xffffffffu)},
-      {narrow, 192, "file is 192 bytes, 2 rows need 224", set(12, 32u)},
-      {narrow, 20, "stride is 4, must be from 1 to the ctx of 3", set(16, 3u)},
-      {narrow, 20, "stride is 0, must be from 1 to the ctx of 8", set(20, 0u)},
-      {narrow, 20, "stride is 4294967295, must be from 1 to the ctx of 8", set(20, 0xffffffffu)},
-      {narrow, 48, "file is 192 bytes, 0 rows need 48", set(24, std::uint64_t(0))},
-      {narrow, 192, "file is 192 bytes, 3 rows need 264", set(24, std::uint64_t(3))},
-      {narrow, 192, "file is 192 bytes, 18446744073709551615 rows need more than 2^64",
-       set(24, ~std::uint64_t(0))},
-      {narrow, 192, "file is 192 bytes, 256204778801521551 rows need more than 2^64",
+      {"the magic is not MLL1", narrow, 0, "magic must be MLL1", set(0, 'm')},
+      {"the version is not 1", narrow, 4, "version is 0, must be 1", set(4, 0u)},
+      {"the version is not 1", narrow, 4, "version is 2, must be 1", set(4, 2u)},
+      {"vocab is 0", narrow, 8, "vocab is 0, must be at least 1", set(8, 0u)},
+      {"the file is not as long as its rows", narrow, 192, "file is 192 bytes, 2 rows need 17179869344",
+       set(8, 0xffffffffu)},
+      {"bits of a logit are neither 16 nor 32", narrow, 12, "bits of a logit are 0, must be 16 or 32",
+       set(12, 0u)},
+      {"bits of a logit are neither 16 nor 32", narrow, 12, "bits of a logit are 17, must be 16 or 32",
+       set(12, 17u)},
+      {"bits of a logit are neither 16 nor 32", narrow, 12,
+       "bits of a logit are 4294967295, must be 16 or 32", set(12, 0xffffffffu)},
+      {"the file is not as long as its rows", narrow, 192, "file is 192 bytes, 2 rows need 224",
+       set(12, 32u)},
+      {"stride is 0 or above ctx", narrow, 20, "stride is 4, must be from 1 to the ctx of 3", set(16, 3u)},
+      {"stride is 0 or above ctx", narrow, 20, "stride is 0, must be from 1 to the ctx of 8", set(20, 0u)},
+      {"stride is 0 or above ctx", narrow, 20, "stride is 4294967295, must be from 1 to the ctx of 8",
+       set(20, 0xffffffffu)},
+      {"the file is not as long as its rows", narrow, 48, "file is 192 bytes, 0 rows need 48",
+       set(24, std::uint64_t(0))},
+      {"the file is not as long as its rows", narrow, 192, "file is 192 bytes, 3 rows need 264",
+       set(24, std::uint64_t(3))},
+      {"the file is not as long as its rows", narrow, 192,
+       "file is 192 bytes, 18446744073709551615 rows need more than 2^64", set(24, ~std::uint64_t(0))},
+      {"the file is not as long as its rows", narrow, 192,
+       "file is 192 bytes, 256204778801521551 rows need more than 2^64",
        set(24, std::uint64_t(256204778801521551))},  // 72 times that is just beyond 2^64
-      {narrow, first, "row 0 has token 7 beyond the vocabulary", set(first, 7u)},
-      {narrow, second, "row 1 has token 4294967295 beyond the vocabulary", set(second, 0xffffffffu)},
-      {narrow, first + 8, "row 0 has a score that is no probability", set(first + 8, nan)},
-      {narrow, first + 8, "row 0 has a score that is no probability", set(first + 8, -1.0)},
-      {narrow, first + 8, "row 0 has a score that is no probability", set(first + 16, infinity)},
-      {narrow, second + 8, "row 1 has a score that is no probability", set(second + 24, infinity)},
-      {narrow, second + 8, "row 1 has a score that is no probability", set(second + 24, -1e-9)},
-      {narrow, first + 8, "row 0 has a score that is no probability", set(first + 32, 0xffffffffu)},
-      {narrow, first + 32, "row 0 has token 7 beyond the vocabulary", set(first + 32, 7u)},
-      {narrow, second + 48, "row 1 has token 4294967294 beyond the vocabulary",
+      {"a token is not below vocab", narrow, first, "row 0 has token 7 beyond the vocabulary",
+       set(first, 7u)},
+      {"a token is not below vocab", narrow, second, "row 1 has token 4294967295 beyond the vocabulary",
+       set(second, 0xffffffffu)},
+      {"a score is no probability", narrow, first + 8, "row 0 has a score that is no probability",
+       set(first + 8, nan)},
+      {"a score is no probability", narrow, first + 8, "row 0 has a score that is no probability",
+       set(first + 8, -1.0)},
+      {"a score is no probability", narrow, first + 8, "row 0 has a score that is no probability",
+       set(first + 16, infinity)},
+      {"a score is no probability", narrow, second + 8, "row 1 has a score that is no probability",
+       set(second + 24, infinity)},
+      {"a score is no probability", narrow, second + 8, "row 1 has a score that is no probability",
+       set(second + 24, -1e-9)},
+      {"a score is no probability", narrow, first + 8, "row 0 has a score that is no probability",
+       set(first + 32, 0xffffffffu)},
+      {"a token is not below vocab", narrow, first + 32, "row 0 has token 7 beyond the vocabulary",
+       set(first + 32, 7u)},
+      {"a token is not below vocab", narrow, second + 48, "row 1 has token 4294967294 beyond the vocabulary",
        set(second + 48, 0xfffffffeu)},
-      {wide, first + 56, "row 0 has a logit that is not finite", set(first + 56 + 8, 0x7fc00000u)},
-      {wide, 48 + 88 + 56, "row 1 has a logit that is not finite", set(48 + 88 + 56 + 24, 0xff800000u)},
+      {"a logit is not finite", wide, first + 56, "row 0 has a logit that is not finite",
+       set(first + 56 + 8, 0x7fc00000u)},
+      {"a logit is not finite", wide, 48 + 88 + 56, "row 1 has a logit that is not finite",
+       set(48 + 88 + 56 + 24, 0xff800000u)},
   };
+  const auto error_of = [&](const std::string& bytes) {
+    write_bytes(path, bytes);
+    const auto file = LogitsFile::open(path);
+    if (!file) return file.error();
+    std::vector<float> logits(file->header().vocab);
+    for (std::uint64_t i = 0; i < file->header().n_rows; ++i) {
+      if (const auto read = file->read(i, logits); !read) return read.error();
+    }
+    FAIL("nothing is wrong");
+    return Error();
+  };
+  DocumentedRules rules("mllogits");
   for (const Row& row : rows) {
     CAPTURE(row.message);
     write_rows(path, row.precision);
-    const std::string bytes = read_file(path);
-    write_bytes(path, sealed(row.change(bytes), row.precision == narrow ? 72 : 88));
-    std::optional<Error> error;
-    if (const auto file = LogitsFile::open(path); !file) {
-      error = file.error();
-    } else {
-      std::vector<float> logits(file->header().vocab);
-      for (std::uint64_t i = 0; i < file->header().n_rows && !error; ++i) {
-        if (const auto read = file->read(i, logits); !read) error = read.error();
-      }
-    }
-    REQUIRE(error);
-    CHECK(error->status == Status::format);
-    CHECK(error->message == row.message);
-    CHECK(error->offset == row.at);
-    CHECK(error->path == path);
+    const Error error = error_of(sealed(row.change(read_file(path)), row.precision == narrow ? 72 : 88));
+    CHECK(error.message == row.message);
+    CHECK(error.offset == row.at);
+    CHECK(error.path == path);
+    rules.met(row.rule, describe(error));
   }
+  write_rows(path, narrow);
+  const std::string sound = read_file(path);
+  rules.met("the check of the header is wrong", describe(error_of(patched(sound, 16, 7u))));
+  rules.met("the check of a row is wrong", describe(error_of(patched(sound, first + 4, 7u))));
+  rules.check_all_met();
 }
