@@ -3,6 +3,7 @@
 #include "formats/gguf_builder.hpp"
 
 #include "catch.hpp"
+#include "documented_rules.hpp"
 #include "util/bytes.hpp"
 
 #include <ml/status.hpp>
@@ -139,115 +140,150 @@ TEST_CASE("GGUF numbers of every type read as what they are", "[formats]") {
 }
 
 TEST_CASE("every broken rule of GGUF has its own message", "[formats]") {
-  const std::pair<std::string, std::string> table[] = {
-      {"", "file is 0 bytes, the header takes 24 (ML_E_FORMAT, offset 0)"},
-      {"GGUF", "file is 4 bytes, the header takes 24 (ML_E_FORMAT, offset 0)"},
-      {"GGML" + std::string(20, '\0'), "file does not begin with GGUF (ML_E_FORMAT, offset 0)"},
-      {with([](auto& f) { f.version = 1; }), "version is 1, must be 2 or 3 (ML_E_UNSUPPORTED, offset 4)"},
-      {with([](auto& f) { f.version = 4; }), "version is 4, must be 2 or 3 (ML_E_UNSUPPORTED, offset 4)"},
-      {with([](auto& f) { f.version = 0x03000000; }),
+  struct Case {
+    const char* rule;  // of gguf(5), VALIDATION
+    std::string file, message;
+  };
+  const Case table[] = {
+      {"the file is shorter than the header", "",
+       "file is 0 bytes, the header takes 24 (ML_E_FORMAT, offset 0)"},
+      {"the file is shorter than the header", "GGUF",
+       "file is 4 bytes, the header takes 24 (ML_E_FORMAT, offset 0)"},
+      {"the file does not begin with GGUF", "GGML" + std::string(20, '\0'),
+       "file does not begin with GGUF (ML_E_FORMAT, offset 0)"},
+      {"the version is neither 2 nor 3, or the file is big-endian", with([](auto& f) { f.version = 1; }),
+       "version is 1, must be 2 or 3 (ML_E_UNSUPPORTED, offset 4)"},
+      {"the version is neither 2 nor 3, or the file is big-endian", with([](auto& f) { f.version = 4; }),
+       "version is 4, must be 2 or 3 (ML_E_UNSUPPORTED, offset 4)"},
+      {"the version is neither 2 nor 3, or the file is big-endian",
+       with([](auto& f) { f.version = 0x03000000; }),
        "version is 0x03000000: the file is big-endian (ML_E_UNSUPPORTED, offset 4)"},
-      {raw_header(kHuge, 0),
+      {"there are more keys or tensors than the file can hold", raw_header(kHuge, 0),
        "tensor count is 4611686018427387904, but 64 bytes hold at most 2 (ML_E_FORMAT, offset 8)"},
-      {raw_header(0, UINT64_MAX),
+      {"there are more keys or tensors than the file can hold", raw_header(0, UINT64_MAX),
        "key count is 18446744073709551615, but 64 bytes hold at most 4 (ML_E_FORMAT, offset 16)"},
       // Keys.
-      {raw_header(0, 1).substr(0, 24) + B::le(kHuge) + std::string(20, 'x'),
+      {"a key, a text or an array goes on after the file",
+       raw_header(0, 1).substr(0, 24) + B::le(kHuge) + std::string(20, 'x'),
        "the name of key 0 has 4611686018427387904 bytes, but only 20 follow (ML_E_FORMAT, offset 24)"},
-      {with([](auto& f) { f.entries[1].first = ""; }), "the name of key 1 is empty (ML_E_FORMAT, offset "},
-      {with([](auto& f) { f.entries[1].first = std::string(65536, 'k'); }),
+      {"a key or a tensor has no name", with([](auto& f) { f.entries[1].first = ""; }),
+       "the name of key 1 is empty (ML_E_FORMAT, offset "},
+      {"a key is longer than 65535 bytes, or a tensor's name than 64",
+       with([](auto& f) { f.entries[1].first = std::string(65536, 'k'); }),
        "the name of key 1 has 65536 bytes, may have 65535 at most (ML_E_LIMIT, offset "},
-      {with([](auto& f) { f.entries[1].first = "a\xff"; }),
+      {"a key or a tensor's name is not UTF-8", with([](auto& f) { f.entries[1].first = "a\xff"; }),
        "the name of key 1, a\xEF\xBF\xBD, is not UTF-8 (ML_E_FORMAT, offset "},
-      {with([](auto& f) { f.entries[1].first = "a.flag"; }),
+      {"a key or a tensor is there twice", with([](auto& f) { f.entries[1].first = "a.flag"; }),
        "key a.flag is there twice (ML_E_FORMAT, offset "},
       // Values.
-      {with_value(B::le<std::uint32_t>(13) + "x"),
+      {"a type of a key is none", with_value(B::le<std::uint32_t>(13) + "x"),
        "type of key bad is 13, must be 0 to 12 (ML_E_FORMAT, offset "},
-      {ending_in(std::string("\4\0\0", 3)), "file ends inside key bad (ML_E_FORMAT, offset 38)"},
-      {ending_in(B::type(GgufType::u64) + "1234567"), "file ends inside key bad (ML_E_FORMAT, offset 46)"},
-      {ending_in(B::type(GgufType::string) + "1234"), "file ends inside key bad (ML_E_FORMAT, offset 43)"},
-      {ending_in(B::type(GgufType::string) + B::le<std::uint64_t>(UINT64_MAX) + "x"),
+      {"a key, a text or an array goes on after the file", ending_in(std::string("\4\0\0", 3)),
+       "file ends inside key bad (ML_E_FORMAT, offset 38)"},
+      {"a key, a text or an array goes on after the file", ending_in(B::type(GgufType::u64) + "1234567"),
+       "file ends inside key bad (ML_E_FORMAT, offset 46)"},
+      {"a key, a text or an array goes on after the file", ending_in(B::type(GgufType::string) + "1234"),
+       "file ends inside key bad (ML_E_FORMAT, offset 43)"},
+      {"a key, a text or an array goes on after the file",
+       ending_in(B::type(GgufType::string) + B::le<std::uint64_t>(UINT64_MAX) + "x"),
        "key bad has 18446744073709551615 bytes, but only 1 follow (ML_E_FORMAT, offset 39)"},
-      {with_value(B::type(GgufType::boolean) + "\2"),
+      {"a bool is neither 0 nor 1", with_value(B::type(GgufType::boolean) + "\2"),
        "key bad is a bool of 2, must be 0 or 1 (ML_E_FORMAT, offset "},
-      {with_value(B::array(GgufType::boolean, 3, std::string("\0\1\3", 3))),
+      {"a bool is neither 0 nor 1", with_value(B::array(GgufType::boolean, 3, std::string("\0\1\3", 3))),
        "key bad is a bool of 3, must be 0 or 1 (ML_E_FORMAT, offset "},
-      {ending_in(B::type(GgufType::array) + "1234"), "file ends inside key bad (ML_E_FORMAT, offset 43)"},
-      {with_value(B::array(static_cast<GgufType>(77), 1, "x")),
+      {"a key, a text or an array goes on after the file", ending_in(B::type(GgufType::array) + "1234"),
+       "file ends inside key bad (ML_E_FORMAT, offset 43)"},
+      {"a type of a key is none", with_value(B::array(static_cast<GgufType>(77), 1, "x")),
        "element type of key bad is 77, must be 0 to 12 (ML_E_FORMAT, offset "},
-      {ending_in(B::array(GgufType::u32, 3, "12345678")),
+      {"a key, a text or an array goes on after the file", ending_in(B::array(GgufType::u32, 3, "12345678")),
        "key bad has 3 elements of type u32, but only 8 bytes follow (ML_E_FORMAT, offset 43)"},
-      {ending_in(B::array(GgufType::u64, kHuge, "12345678")),
+      {"a key, a text or an array goes on after the file",
+       ending_in(B::array(GgufType::u64, kHuge, "12345678")),
        "key bad has 4611686018427387904 elements of type u64, but only 8 bytes follow (ML_E_FORMAT, offset "
        "43)"},
-      {ending_in(B::array(GgufType::string, kHuge, "12345678")),
+      {"a key, a text or an array goes on after the file",
+       ending_in(B::array(GgufType::string, kHuge, "12345678")),
        "key bad has 4611686018427387904 elements of type string, but only 8 bytes follow (ML_E_FORMAT, "
        "offset 43)"},
-      {ending_in(B::array(GgufType::string, 2, B::text("ab") + B::le<std::uint64_t>(9) + "x")),
+      {"a key, a text or an array goes on after the file",
+       ending_in(B::array(GgufType::string, 2, B::text("ab") + B::le<std::uint64_t>(9) + "x")),
        "element 1 of key bad has 9 bytes, but only 1 follow (ML_E_FORMAT, offset 61)"},
-      {ending_in(B::array(GgufType::string, 2, B::text("abcdefgh") + "xyz")),
+      {"a key, a text or an array goes on after the file",
+       ending_in(B::array(GgufType::string, 2, B::text("abcdefgh") + "xyz")),
        "file ends inside element 1 of key bad (ML_E_FORMAT, offset 70)"},
-      {ending_in(B::array(GgufType::array, kHuge, "123456789012")),
+      {"a key, a text or an array goes on after the file",
+       ending_in(B::array(GgufType::array, kHuge, "123456789012")),
        "key bad has 4611686018427387904 elements of type array, but only 12 bytes follow (ML_E_FORMAT, "
        "offset 43)"},
-      {with_value(nested(5)), "key bad nests arrays over 4 levels deep (ML_E_LIMIT, offset "},
+      {"arrays are nested over four deep", with_value(nested(5)),
+       "key bad nests arrays over 4 levels deep (ML_E_LIMIT, offset "},
       // Alignment.
-      {with([](auto& f) { f.add("general.alignment", "32"); }),
+      {"general.alignment is no u32", with([](auto& f) { f.add("general.alignment", "32"); }),
        "general.alignment is of type string, must be u32 (ML_E_FORMAT, offset "},
-      {with([](auto& f) { f.add("general.alignment", std::uint32_t(0)); }),
+      {"general.alignment is no power of two",
+       with([](auto& f) { f.add("general.alignment", std::uint32_t(0)); }),
        "general.alignment is 0, must be a power of two (ML_E_FORMAT, offset "},
-      {with([](auto& f) { f.add("general.alignment", std::uint32_t(3)); }),
+      {"general.alignment is no power of two",
+       with([](auto& f) { f.add("general.alignment", std::uint32_t(3)); }),
        "general.alignment is 3, must be a power of two (ML_E_FORMAT, offset "},
-      {with([](auto& f) { f.add("general.alignment", std::uint32_t(1) << 31); }),
+      {"a tensor's data end after the file",
+       with([](auto& f) { f.add("general.alignment", std::uint32_t(1) << 31); }),
        "file is 354 bytes, the tensor needs 2147483680 (ML_E_FORMAT, tensor a)"},
       // Tensors.
-      {with([](auto& f) { f.tensors[1].name = ""; }), "the name of tensor 1 is empty (ML_E_FORMAT, offset "},
-      {with([](auto& f) { f.tensors[1].name = std::string(65, 't'); }),
+      {"a key or a tensor has no name", with([](auto& f) { f.tensors[1].name = ""; }),
+       "the name of tensor 1 is empty (ML_E_FORMAT, offset "},
+      {"a key is longer than 65535 bytes, or a tensor's name than 64",
+       with([](auto& f) { f.tensors[1].name = std::string(65, 't'); }),
        "the name of tensor 1 has 65 bytes, may have 64 at most (ML_E_LIMIT, offset "},
-      {with([](auto& f) { f.tensors[1].name = "\xc3"; }),
+      {"a key or a tensor's name is not UTF-8", with([](auto& f) { f.tensors[1].name = "\xc3"; }),
        "the name of tensor 1, \xEF\xBF\xBD, is not UTF-8 (ML_E_FORMAT, offset "},
-      {with([](auto& f) { f.tensors[1].name = "a"; }), "tensor is there twice (ML_E_FORMAT, tensor "},
-      {with([](auto& f) { f.tensors[1].dims.clear(); }),
+      {"a key or a tensor is there twice", with([](auto& f) { f.tensors[1].name = "a"; }),
+       "tensor is there twice (ML_E_FORMAT, tensor "},
+      {"a tensor has no or more than four dimensions", with([](auto& f) { f.tensors[1].dims.clear(); }),
        "tensor has 0 dimensions, must have 1 to 4 (ML_E_FORMAT, tensor "},
-      {with([](auto& f) { f.tensors[1].dims.assign(5, 1); }),
+      {"a tensor has no or more than four dimensions", with([](auto& f) { f.tensors[1].dims.assign(5, 1); }),
        "tensor has 5 dimensions, must have 1 to 4 (ML_E_FORMAT, tensor "},
-      {with([](auto& f) {
+      {"a dimension is 0", with([](auto& f) {
          f.tensors[0].dims = {4, 0};
        }),
        "shape [4, 0] has a dimension of 0 (ML_E_FORMAT, tensor "},
-      {with([](auto& f) {
+      {"a tensor's size does not fit into 64 bits", with([](auto& f) {
          f.tensors[0].dims = {kHuge, 4};
        }),
        "shape [4611686018427387904, 4] has over 2^64 elements (ML_E_FORMAT, tensor "},
-      {with([](auto& f) { f.tensors[0].dims = {kHuge}; }),
+      {"a tensor's size does not fit into 64 bits", with([](auto& f) { f.tensors[0].dims = {kHuge}; }),
        "shape [4611686018427387904] of F32 has over 2^64 bytes (ML_E_FORMAT, tensor "},
-      {with([](auto& f) {
+      {"a tensor's size does not fit into 64 bits", with([](auto& f) {
          f.tensors[0].dims = {(kHuge >> 20) + 1, 4096, 1, 1024};
        }),
        "shape [4398046511105, 4096, 1, 1024] has over 2^64 elements (ML_E_FORMAT, tensor "},
-      {with([](auto& f) { f.tensors[1].dims = {33}; }),
+      {"a tensor's rows are no whole blocks of its type", with([](auto& f) { f.tensors[1].dims = {33}; }),
        "first dimension is 33, must be a multiple of 32 for Q8_0 (ML_E_FORMAT, tensor "},
-      {with([](auto& f) { f.tensors[1].type = 4; }), "tensor type is 4, which is none (ML_E_FORMAT, tensor "},
-      {with([](auto& f) { f.tensors[1].type = UINT32_MAX; }),
+      {"a tensor's type is none", with([](auto& f) { f.tensors[1].type = 4; }),
+       "tensor type is 4, which is none (ML_E_FORMAT, tensor "},
+      {"a tensor's type is none", with([](auto& f) { f.tensors[1].type = UINT32_MAX; }),
        "tensor type is 4294967295, which is none (ML_E_FORMAT, tensor "},
-      {with([](auto& f) { f.tensors[1].offset = 33; }),
+      {"a tensor's data are not aligned", with([](auto& f) { f.tensors[1].offset = 33; }),
        "data offset is 33, must be a multiple of general.alignment, 32 (ML_E_FORMAT, tensor b)"},
-      {with([](auto& f) { f.tensors[1].offset = UINT64_MAX - 31; }),
+      {"a tensor's data end after the file", with([](auto& f) { f.tensors[1].offset = UINT64_MAX - 31; }),
        "data offset is 18446744073709551584, past the end of any file (ML_E_FORMAT, tensor b)"},
-      {with([](auto& f) { f.tensors[1].offset = 64; }),
+      {"a tensor's data end after the file", with([](auto& f) { f.tensors[1].offset = 64; }),
        "file is 322 bytes, the tensor needs 354 (ML_E_FORMAT, tensor b)"},
-      {with([](auto& f) { f.tensors[1].offset = 0; }),
+      {"tensors' data overlap", with([](auto& f) { f.tensors[1].offset = 0; }),
        "data overlaps that of a (ML_E_FORMAT, tensor b, offset 256)"},
-      {with([](auto& f) {
+      {"tensors' data overlap", with([](auto& f) {
          f.tensors[0].dims = {4, 3};
        }),
        "data overlaps that of a (ML_E_FORMAT, tensor b, offset "},
   };
-  for (const auto& [file, message] : table) {
+  DocumentedRules rules("gguf");
+  for (const auto& [rule, file, message] : table) {
     INFO(message);
-    CHECK(first_defect(file).substr(0, message.size()) == message);
+    const std::string defect = first_defect(file);
+    CHECK(defect.substr(0, message.size()) == message);
+    rules.met(rule, defect);
   }
+  rules.check_all_met();
 }
 
 TEST_CASE("a cut GGUF file is refused wherever the cut is", "[formats]") {
