@@ -2,6 +2,7 @@
 
 #include "catch.hpp"
 #include "data.hpp"
+#include "documented_rules.hpp"
 #include "encodings/seed.hpp"
 #include "folder.hpp"
 #include "formats/nanoseed_layout.hpp"
@@ -70,16 +71,19 @@ Parts affine_parts() {
   return parts;
 }
 
-std::string refusal(const Parts& parts) {
+Result<FileReport> inspected(const Parts& parts) {
   TempFolder folder;
-  const std::string path = parts.write(folder);
-  const auto report = inspect(path);
-  return report ? "" : report.error().message;
+  return inspect(parts.write(folder));
 }
 
-std::string refusal(Parts parts, const std::function<void(Parts&)>& damage) {
+// Parts with one of the defects of nanoseedlm(5), VALIDATION.
+void check_refused(DocumentedRules& rules, const char* defect, Parts parts,
+                   const std::function<void(Parts&)>& damage, const std::string& message) {
   damage(parts);
-  return refusal(parts);
+  const auto report = inspected(parts);
+  REQUIRE_FALSE(report);
+  CHECK(report.error().message == message);
+  rules.met(defect, describe(report.error()));
 }
 
 PackReport pack(const std::string& from, const std::string& to, SeedPackOptions options) {
@@ -304,62 +308,58 @@ TEST_CASE("a work folder that is the input, or the output or in it, is refused",
 }
 
 TEST_CASE("damaged entries are refused by name", "[seedlm]") {
-  CHECK(refusal(p4_parts()).empty());
-  CHECK(refusal(affine_parts()).empty());
-  for (const std::string part : {"a.coefs", "a.exp_bias"})
-    CHECK(refusal(p4_parts(), [&](Parts& p) { p.entries.erase(part); }) == part + " is missing");
-  CHECK(refusal(p4_parts(), [](Parts& p) { p.entries.erase("a.codes"); }) == "a.codes is missing");
-  CHECK(refusal(p4_parts(), [](Parts& p) {
-          p.add("a.coefs", "I16", {2, 4, 4});
-        }) == "dtype is I16, must be U16");
-  CHECK(refusal(p4_parts(), [](Parts& p) {
-          p.add("a.seeds", "I16", {2, 4, 4});
-        }) == "dtype is I16, must be U16");
-  CHECK(refusal(p4_parts(), [](Parts& p) {
-          p.add("a.codes", "U16", {2, 4, 1});
-        }) == "dtype is U16, must be U8");
-  CHECK(refusal(p4_parts(), [](Parts& p) { p.add("a.exp_bias", "I32", {1}); }) ==
-        "holds 4 bytes, a.seeds of shape [2, 4, 4] needs 8");
-  CHECK(refusal(p4_parts(), [](Parts& p) {
-          p.add("a.codes", "U8", {2, 4, 1});
-        }) == "holds 8 bytes, a.seeds of shape [2, 4, 4] needs 16");
-  CHECK(refusal(p4_parts(), [](Parts& p) { p.add("a.seeds", "U16", {32}); }) ==
-        "shape is [32], must have 2 or 3 dimensions");
-  CHECK(refusal(p4_parts(), [](Parts& p) {
-          p.add("a.seeds", "U16", {2, 0, 4});
-        }) == "shape is [2, 0, 4], which is no matrix");
-  CHECK(refusal(p4_parts(), [](Parts& p) {
-          p.add("a.seeds", "U16", {2, 4, 3});
-        }) == "24 columns, seed4p4 needs a multiple of 16");
-  CHECK(refusal(p4_parts(), [](Parts& p) {
-          p.entries.clear();
-          for (const auto& [part, dtype] :
-               std::map<std::string, std::string>{{".seeds", "U16"}, {".nibbles", "U16"}})
-            p.add(std::string(90, 'n') + part, dtype, {1, 4, 4});
-          p.add(std::string(90, 'n') + ".exp_bias", "I32", {1});
-        }) == "name has 97 bytes, at most 95 are allowed");
+  CHECK(inspected(p4_parts()));
+  CHECK(inspected(affine_parts()));
+  DocumentedRules rules("nanoseedlm");
+  const auto without = [](const char* part) { return [=](Parts& p) { p.entries.erase(part); }; };
+  const auto with = [](const char* part, const char* dtype, std::vector<std::uint64_t> shape, int fill = 0) {
+    return [=](Parts& p) { p.add(part, dtype, shape, fill); };
+  };
+  const char* const kMissing = "a part is missing";
+  for (const char* part : {"a.coefs", "a.exp_bias", "a.codes"})
+    check_refused(rules, kMissing, p4_parts(), without(part), std::string(part) + " is missing");
+  for (const char* part : {"a.weight", "a.biases"})
+    check_refused(rules, kMissing, affine_parts(), without(part), std::string(part) + " is missing");
 
-  CHECK(refusal(affine_parts(), [](Parts& p) { p.entries.erase("a.weight"); }) == "a.weight is missing");
-  CHECK(refusal(affine_parts(), [](Parts& p) { p.entries.erase("a.biases"); }) == "a.biases is missing");
-  CHECK(refusal(affine_parts(), [](Parts& p) {
-          p.add("a.scales", "F16", {4, 2});
-        }) == "dtype is F16, must be BF16");
-  CHECK(refusal(affine_parts(), [](Parts& p) {
-          p.add("a.weight", "I32", {4, 16});
-        }) == "dtype is I32, must be U32");
-  CHECK(refusal(affine_parts(), [](Parts& p) {
-          p.add("a.biases", "BF16", {4, 3});
-        }) == "holds 24 bytes, a.scales of shape [4, 2] needs 16");
-  CHECK(refusal(affine_parts(), [](Parts& p) {
-          p.add("a.scales", "BF16", {4, 2}, 0xff);
-        }) == "element 0 is not finite");
-  CHECK(refusal(affine_parts(),
-                [](Parts& p) {
-                  p.add("a.weight", "U32", {4, 12});
-                }) ==
-        "12 words a row for 2 scales, must be 16 (8 bits, groups of 64), 8 (4 bits, groups of 64) or 4 (4 "
-        "bits, "
-        "groups of 32) a scale");
+  const char* const kDtype = "a part has another dtype";
+  check_refused(rules, kDtype, p4_parts(), with("a.coefs", "I16", {2, 4, 4}), "dtype is I16, must be U16");
+  check_refused(rules, kDtype, p4_parts(), with("a.seeds", "I16", {2, 4, 4}), "dtype is I16, must be U16");
+  check_refused(rules, kDtype, p4_parts(), with("a.codes", "U16", {2, 4, 1}), "dtype is U16, must be U8");
+  check_refused(rules, kDtype, affine_parts(), with("a.scales", "F16", {4, 2}), "dtype is F16, must be BF16");
+  check_refused(rules, kDtype, affine_parts(), with("a.weight", "I32", {4, 16}), "dtype is I32, must be U32");
+
+  const char* const kBytes = "a part does not have the bytes that the shape of .seeds or .scales implies";
+  check_refused(rules, kBytes, p4_parts(), with("a.exp_bias", "I32", {1}),
+                "holds 4 bytes, a.seeds of shape [2, 4, 4] needs 8");
+  check_refused(rules, kBytes, p4_parts(), with("a.codes", "U8", {2, 4, 1}),
+                "holds 8 bytes, a.seeds of shape [2, 4, 4] needs 16");
+  check_refused(rules, kBytes, affine_parts(), with("a.biases", "BF16", {4, 3}),
+                "holds 24 bytes, a.scales of shape [4, 2] needs 16");
+
+  const char* const kShape = "the shape of .seeds has not two or three dimensions above 0";
+  check_refused(rules, kShape, p4_parts(), with("a.seeds", "U16", {32}),
+                "shape is [32], must have 2 or 3 dimensions");
+  check_refused(rules, kShape, p4_parts(), with("a.seeds", "U16", {2, 0, 4}),
+                "shape is [2, 0, 4], which is no matrix");
+  check_refused(rules, "columns are no multiple of a block", p4_parts(), with("a.seeds", "U16", {2, 4, 3}),
+                "24 columns, seed4p4 needs a multiple of 16");
+  check_refused(rules, "a row's words for each scale are not 16, 8 or 4", affine_parts(),
+                with("a.weight", "U32", {4, 12}),
+                "12 words a row for 2 scales, must be 16 (8 bits, groups of 64), 8 (4 bits, groups of 64) or "
+                "4 (4 bits, groups of 32) a scale");
+  check_refused(rules, "a scale or a bias is not finite", affine_parts(),
+                with("a.scales", "BF16", {4, 2}, 0xff), "element 0 is not finite");
+  check_refused(
+      rules, "a name is longer than 95 bytes", p4_parts(),
+      [](Parts& p) {
+        p.entries.clear();
+        const std::string name(90, 'n');
+        p.add(name + ".seeds", "U16", {1, 4, 4});
+        p.add(name + ".nibbles", "U16", {1, 4, 4});
+        p.add(name + ".exp_bias", "I32", {1});
+      },
+      "name has 97 bytes, at most 95 are allowed");
+  rules.check_all_met();
 }
 
 TEST_CASE("parts without the others are passed over, or an error when asked", "[seedlm]") {
