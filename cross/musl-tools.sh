@@ -7,11 +7,18 @@ folder=$1
 rm -rf "$folder"
 mkdir -p "$folder/bin" "$folder/include" "$folder/pkgconfig"
 
-# Meson 1.0 does not know zig's linker, which is LLVM's.
+# Meson 1.0 does not know zig's linker, which is LLVM's, and gives it an option that only others need.
 for language in cc c++; do
   cat > "$folder/bin/musl-$language" << END
 #!/bin/sh
 case " \$* " in *" -Wl,--version "*) echo "LLD 17 (compatible with GNU linkers)"; exit ;; esac
+for argument; do
+  shift
+  case \$argument in
+    -Wl,-rpath-link,*) ;;
+    *) set -- "\$@" "\$argument" ;;
+  esac
+done
 exec $(command -v zig) $language -target $(uname -m)-linux-musl "\$@"
 END
   chmod +x "$folder/bin/musl-$language"

@@ -1,10 +1,11 @@
 #pragma once
 
+#include "util/number_from_chars.hpp"
+
 #include <ml/status.hpp>
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <functional>
 #include <span>
 #include <string_view>
@@ -29,7 +30,7 @@ Error bad_value(std::string_view key, std::string_view value, std::string_view r
 template <class Number>
 TextOption number_option(std::string_view key, Number& field) {
   return {key, [key, &field](std::string_view value) -> Result<void> {
-            const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), field);
+            const auto [end, problem] = number_from_chars(value.data(), value.data() + value.size(), field);
             if (problem == std::errc() && end == value.data() + value.size()) return {};
             return bad_value(key, value, problem == std::errc::result_out_of_range ? "smaller" : "a number");
           }};

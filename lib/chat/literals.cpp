@@ -1,5 +1,6 @@
 #include "chat/literals.hpp"
 
+#include "util/number_from_chars.hpp"
 #include "util/utf8.hpp"
 
 #include <fmt/format.h>
@@ -120,7 +121,7 @@ Result<std::size_t> read_number(std::string_view text, bool after_dot, int line,
   }
   token.kind = real ? TokenKind::real : TokenKind::integer;
   const char* const last = text.data() + end;
-  const std::errc failure = real ? std::from_chars(text.data(), last, token.real).ec
+  const std::errc failure = real ? number_from_chars(text.data(), last, token.real).ec
                                  : std::from_chars(text.data(), last, token.integer).ec;
   if (failure != std::errc()) {
     return wrong(Status::limit, line, fmt::format("the number {} is too large", text.substr(0, end)));

@@ -45,24 +45,48 @@ struct TargetRow {
 
 bool always() { return true; }
 #if defined(__x86_64__)
-// clang 14's __builtin_cpu_supports does not know it.
-bool has_f16c() {
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+// What the processor says of itself, and which registers the system saves. Compilers' own
+// __builtin_cpu_supports needs a library that not all have, and does not know every name.
+struct CpuBits {
+  unsigned basic = 0;     // leaf 1, ecx
+  unsigned extended = 0;  // leaf 7, ebx
+  unsigned more = 0;      // leaf 7, ecx
+  unsigned latest = 0;    // leaf 7.1, eax
+  unsigned saved = 0;     // XCR0
+
+  CpuBits() {
+    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0) basic = ecx;
+    if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0) extended = ebx, more = ecx;
+    const bool has_subleaf = eax >= 1;
+    if (has_subleaf && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0) latest = eax;
+    if ((basic & bit_OSXSAVE) != 0) __asm__("xgetbv" : "=a"(saved), "=d"(edx) : "c"(0));
+  }
+};
+
+const CpuBits& cpu_bits() {
+  static const CpuBits bits;  // a virtual machine takes long to answer
+  return bits;
 }
+
+bool all_of(unsigned bits, unsigned wanted) { return (bits & wanted) == wanted; }
+
 bool has_avx2() {
-  __builtin_cpu_init();
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
+  constexpr unsigned kXmmAndYmm = 0x6;
+  const CpuBits& bits = cpu_bits();
+  return all_of(bits.saved, kXmmAndYmm) && all_of(bits.basic, bit_AVX | bit_FMA | bit_F16C) &&
+         all_of(bits.extended, bit_AVX2);
 }
 bool has_avxvnni() {
-  constexpr unsigned kAvxVnni = 1u << 4;  // leaf 7.1, eax
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  return has_avx2() && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & kAvxVnni) != 0;
+  constexpr unsigned kAvxVnni = 1u << 4;
+  return has_avx2() && all_of(cpu_bits().latest, kAvxVnni);
 }
 bool has_avx512() {
-  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512vnni");
+  constexpr unsigned kMasksAndZmm = 0xe0;
+  const CpuBits& bits = cpu_bits();
+  return has_avx2() && all_of(bits.saved, kMasksAndZmm) &&
+         all_of(bits.extended, bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL) &&
+         all_of(bits.more, bit_AVX512VNNI);
 }
 #elif defined(__aarch64__)
 bool has_dotprod() { return (::getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0; }

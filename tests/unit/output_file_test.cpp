@@ -13,6 +13,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -166,7 +167,7 @@ TEST_CASE("a link stays a link", "[util]") {
   CHECK(read_file(folder / "sub/target") == "two");
   fs::create_symlink("loop", folder / "loop");
   CHECK(error_of(save(folder / "loop", "x")) ==
-        (folder / "loop") + ": cannot follow the links: Too many levels of symbolic links (ML_E_IO)");
+        (folder / "loop") + ": cannot follow the links: " + std::strerror(ELOOP) + " (ML_E_IO)");
 }
 
 TEST_CASE("targets that cannot be written say why", "[util]") {
@@ -182,7 +183,7 @@ TEST_CASE("targets that cannot be written say why", "[util]") {
         (folder / "file/x") + ": cannot open folder " + (folder / "file") + ": Not a directory (ML_E_IO)");
   CHECK(error_of(save("", "x")) == "cannot create: No such file or directory (ML_E_IO)");
   CHECK(error_of(save(folder / std::string(300, 'n'), "x")) ==
-        (folder / std::string(300, 'n')) + ": cannot create: File name too long (ML_E_IO)");
+        (folder / std::string(300, 'n')) + ": cannot create: " + std::strerror(ENAMETOOLONG) + " (ML_E_IO)");
   CHECK(save(folder / std::string(255, 'n'), "x"));
   CHECK(save(folder / std::string(255, 'n'), "y", {.force = true}));
   // A folder that nobody may write to, not even root.
