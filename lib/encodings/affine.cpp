@@ -35,7 +35,7 @@ std::optional<std::uint64_t> encode(std::span<const float> x, std::byte* codes, 
     const std::span<const float> group = x.subspan(g * kGroup, kGroup);
     const Group fitted = fit(group, kTop);
     const std::uint16_t scale = f32_to_bf16(fitted.scale);
-    if (!std::isfinite(bf16_to_f32(scale))) {
+    if (!std::isfinite(kTop * bf16_to_f32(scale))) {
       if (!overflow) overflow = g;
       continue;
     }

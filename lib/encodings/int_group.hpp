@@ -71,7 +71,7 @@ WeightPlace place_of_scale(const TensorView& view, std::uint64_t index);
 /// @param x       n_rows x cols finite floats, n_rows a multiple of block_rows(), cols of the group
 /// @param data    n_rows x cols x bits / 8 bytes
 /// @param scales  a scale of that type for each group
-/// @return        the first group whose scale overflows f16 (the output means nothing), if any
+/// @return        the first group whose scale overflows (the output means nothing), if any
 struct OverflowPlace {
   std::uint64_t row;  ///< counted in x
   std::uint64_t group;

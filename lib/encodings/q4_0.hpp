@@ -42,7 +42,7 @@ struct Q4Importance {
 /// @param stored      a scale of that type for each block; f16 scales are rounded after the choice
 /// @param d           the same scales as float32
 /// @param group       weights of a block: 32 for Q4_0; 64, 128 for encodings of mog(5)
-/// @return            the first block whose scale overflows f16 (its output means nothing), if any
+/// @return            the first block whose scale overflows (its output means nothing), if any
 std::optional<std::uint64_t> encode_q4_0_search(const kernels::QuantTable& table, std::span<const float> x,
                                                 const Q4Importance* importance, ScaleType scales,
                                                 std::byte* quants, std::byte* stored, float* d,

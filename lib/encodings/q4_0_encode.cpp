@@ -81,7 +81,7 @@ std::optional<std::uint64_t> encode(const kernels::QuantTable& table, const Rows
       choose_again(rows, block, scales, choose, quants + block * rows.block_bytes(), d + block);
     }
   }
-  return store_scales(table, {d, rows.n_blocks()}, scales, stored);
+  return store_scales(table, {d, rows.n_blocks()}, scales, 8, stored);
 }
 
 }  // namespace
@@ -106,7 +106,7 @@ std::optional<std::uint64_t> encode_q4_0_round(const kernels::QuantTable& table,
   const std::uint64_t n_blocks = x.size() / group;
   table.encode_q4_0_round[kernels::group_index(group)](x.data(), n_blocks,
                                                        reinterpret_cast<unsigned char*>(quants), d);
-  return store_scales(table, {d, n_blocks}, scales, stored);
+  return store_scales(table, {d, n_blocks}, scales, 8, stored);
 }
 
 }  // namespace ml

@@ -21,7 +21,7 @@ std::optional<std::uint64_t> encode_q8_0(const kernels::QuantTable& table, std::
   const std::uint64_t n_blocks = x.size() / group;
   table.encode_q8_0[kernels::group_index(group)](x.data(), n_blocks, scales == ScaleType::f16,
                                                  reinterpret_cast<std::int8_t*>(quants), d);
-  return store_scales(table, {d, n_blocks}, scales, stored);
+  return store_scales(table, {d, n_blocks}, scales, 127, stored);
 }
 
 }  // namespace ml

@@ -29,7 +29,7 @@ void decode_row_q8_0(const TensorView& view, std::uint64_t row, std::span<float>
 /// @param stored  a scale of that type for each block
 /// @param d       the same scales as float32
 /// @param group   weights of a block: 32 for Q8_0; 64, 128 for encodings of mog(5)
-/// @return        the first block whose scale overflows f16 (its output means nothing), if any
+/// @return        the first block whose scale overflows (its output means nothing), if any
 std::optional<std::uint64_t> encode_q8_0(const kernels::QuantTable& table, std::span<const float> x,
                                          ScaleType scales, std::byte* quants, std::byte* stored, float* d,
                                          std::uint32_t group = kBlock);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <ml/encoding.hpp>
+#include <ml/status.hpp>
 
 #include "kernels/quant_table.hpp"
 #include "util/bytes.hpp"
@@ -8,6 +9,7 @@
 
 #include <optional>
 #include <span>
+#include <string_view>
 
 namespace ml {
 
@@ -20,8 +22,15 @@ inline float load_scale(const TensorView& view, std::uint64_t index) {
 
 /// Stores scales one after the other; d becomes what is stored.
 ///
-/// @return  the first scale that overflows f16
+/// @param largest_quant  of the encoding: 127 or 8
+/// @return               the first scale that overflows f16, or f32 when it is multiplied by the largest
+/// quant
 std::optional<std::uint64_t> store_scales(const kernels::QuantTable& table, std::span<float> d,
-                                          ScaleType type, std::byte* stored);
+                                          ScaleType type, float largest_quant, std::byte* stored);
+
+/// Says what such a scale means: status limit.
+///
+/// @param group  where it is, as in "row 3, block 4"
+Error scale_overflow(ScaleType type, std::string_view group);
 
 }  // namespace ml

@@ -1,4 +1,5 @@
 #include "encodings/int_group.hpp"
+#include "encodings/scales.hpp"
 #include "kernels/targets.hpp"
 #include "quantize/mog_plan.hpp"
 #include "util/bytes.hpp"
@@ -82,9 +83,8 @@ class Encoder {
     const auto overflow = encode_int_group(kernels::quant_table_of(Target::best), array_.encoding,
                                            array_.scale_type, x, array_.cols, round_, data, scales);
     if (!overflow) return {};
-    return Error{.status = Status::limit,
-                 .message = fmt::format("scale of row {}, group {} is over 65504 and cannot be stored as f16",
-                                        row + overflow->row, overflow->group)};
+    return scale_overflow(array_.scale_type,
+                          fmt::format("row {}, group {}", row + overflow->row, overflow->group));
   }
 
   const RecipeTensor& source_;

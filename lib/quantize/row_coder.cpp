@@ -20,12 +20,6 @@ namespace {
 // Weights that stay in the first-level cache from the source to the error sums.
 constexpr std::uint64_t kStepWeights = 4096;
 
-Error overflow(std::uint64_t row, std::uint64_t block) {
-  return {.status = Status::limit,
-          .message =
-              fmt::format("scale of row {}, block {} is over 65504 and cannot be stored as f16", row, block)};
-}
-
 // The float32 of the row's float64 mean, summed in the order of the columns.
 float mean_square(std::span<const float> row) {
   double sum = 0;
@@ -114,7 +108,8 @@ std::optional<std::uint64_t> RowCoder::copy_row(std::uint64_t from, std::int8_t*
     store_quants(array_.encoding, {quants, view.cols}, data);
   }
   for (std::uint64_t b = 0; b < row_blocks_; ++b) d[b] = load_scale(view, scale_index(view, from, b));
-  return store_scales(table_, {d, row_blocks_}, array_.scale_type, scales);
+  return store_scales(table_, {d, row_blocks_}, array_.scale_type,
+                      array_.encoding == Encoding::q8_0 ? 127 : 8, scales);
 }
 
 Result<void> RowCoder::encode_step(std::uint64_t row, std::uint64_t n_rows, Scratch& scratch, std::byte* data,
@@ -148,7 +143,9 @@ Result<void> RowCoder::encode_step(std::uint64_t row, std::uint64_t n_rows, Scra
     bad_block = encode_q4_0(x, n_rows, scratch, data, scales);
   }
   if (bad_block)
-    return overflow(source_.source_row(row + *bad_block / row_blocks_), *bad_block % row_blocks_);
+    return scale_overflow(array_.scale_type,
+                          fmt::format("row {}, block {}", source_.source_row(row + *bad_block / row_blocks_),
+                                      *bad_block % row_blocks_));
   measure(x, largest, data, scratch.d.data(), sums);
   return {};
 }

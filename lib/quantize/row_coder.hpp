@@ -46,7 +46,7 @@ class RowCoder {
   /// Writes rows [first, last) to `data` and `scales`.
   ///
   /// @error format   NaN or infinity; names the source's row and column, not the tensor
-  /// @error limit    a scale overflows f16; names the source's row and the block
+  /// @error limit    a scale overflows; names the source's row and the block
   Result<SquareSums> encode(std::uint64_t first, std::uint64_t last, Scratch& scratch, std::byte* data,
                             std::byte* scales) const;
 

@@ -16,7 +16,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <vector>
 
 namespace {
@@ -89,9 +88,9 @@ void encode_integers(const EncodingInfo& info, ScaleType scale_type, bool round,
   TensorView view{
       .encoding = info.encoding, .scale_type = scale_type, .rows = layout.block_rows(), .cols = kCols};
   std::vector<float> x = bytes.take_floats(view.rows * view.cols);
-  // What is not finite is refused before this; of the largest floats 127 x d may round to infinity.
+  // What is not finite is refused before this.
   for (float& value : x) {
-    if (!(std::fabs(value) <= std::numeric_limits<float>::max() / 2)) value = 0;
+    if (!std::isfinite(value)) value = 0;
   }
   std::vector<std::byte> data(view.rows * view.row_bytes()), scales(view.rows * view.row_scale_bytes());
   if (encode_int_group(kernels::quant_table_of(Target::best), info.encoding, scale_type, x, view.cols, round,

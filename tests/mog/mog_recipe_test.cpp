@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 
 using namespace ml;
 using nlohmann::json;
@@ -384,6 +385,9 @@ TEST_CASE("weights that a file cannot hold are named", "[mog][recipe]") {
   CHECK(message(INFINITY, "int8_g32_f32") == "weight of row 0, column 0 is infinite, must be finite");
   CHECK(message(70000, "f16") == "weight of row 0, column 0 is 70000, too large for f16");
   CHECK(message(1e9f, "int4_g32_f16") == "scale of row 0, group 0 is over 65504 and cannot be stored as f16");
+  constexpr float kLargest = std::numeric_limits<float>::max();  // 127 steps of 1/127 of it round over
+  CHECK(message(kLargest, "int8_g32_f32") ==
+        "weights of row 0, group 0 are so large that quant x scale overflows f32");
   CHECK_FALSE(std::filesystem::exists(folder.file("x.mog")));
 }
 

@@ -67,9 +67,9 @@ TEST_CASE("int8_g32 and int4h_g32 give the bits of a .mlb in Q8_0 and Q4_0", "[m
       std::vector<MogOverride> overrides{{"*", "int8_g32_" + suffix}};
       for (const char* vectors : {"*norm", "*_bias", "*lin_conv", "*lin_a_log", "*lin_dt_bias"})
         overrides.push_back({vectors, "f32"});
-      std::erase_if(overrides, [&recipe = recipe](const MogOverride& row) {
-        return (row.glob == "*_bias" && recipe != "qwen2") ||
-               (row.glob.starts_with("*lin") && recipe != "qwen3_5");
+      std::erase_if(overrides, [&used = recipe](const MogOverride& row) {
+        return (row.glob == "*_bias" && used != "qwen2") ||
+               (row.glob.starts_with("*lin") && used != "qwen3_5");
       });
       pack_mog(recipe_path(recipe), source, folder.file(suffix + ".mog"), overrides);
       const auto mlb = logits_of(open_model(folder.file(suffix + ".mlb")), golden.tokens, {});

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 using namespace ml;
 
@@ -142,6 +143,11 @@ TEST_CASE("Q8_0: small and large blocks", "[quantize]") {
   CHECK_FALSE(q8_0(x, ScaleType::f16).overflow);
   x[40] = 65520.0f * 127;
   CHECK(q8_0(x, ScaleType::f16).overflow == 1u);
+  CHECK_FALSE(q8_0(x, ScaleType::f32).overflow);
+  x[40] = -std::numeric_limits<float>::max();  // 127 d rounds over
+  CHECK(q8_0(x, ScaleType::f32).overflow == 1u);
+  CHECK_FALSE(q4_0_round(x, ScaleType::f32).overflow);  // -8 d does not
+  x[40] *= 0.999f;
   CHECK_FALSE(q8_0(x, ScaleType::f32).overflow);
 }
 

@@ -133,3 +133,23 @@ TEST_CASE("golden vectors encode, on every target", "[seedlm]") {
     }
   }
 }
+
+TEST_CASE("affine encodings: weights whose range is over float32 are refused by row", "[seedlm]") {
+  ThreadPool pool(1);
+  const MatrixEncoder encoder{.pool = pool, .kernels = kernels::table_of(Target::best)};
+  const auto encode = [&](float low, float high) {
+    std::vector<std::byte> bf16(2 * 2 * 64);
+    store_le(bf16.data() + 2 * 64, f32_to_bf16(low));  // the first of row 1
+    store_le(bf16.data() + 2 * 65, f32_to_bf16(high));
+    return encode_matrix(Encoding::q8g64, {.rows = 2, .cols = 64, .bf16 = bf16}, encoder);
+  };
+  CHECK(encode(-1.6e38f, 1.6e38f));
+  // The range is not; 255 times the scale as BF16 is.
+  for (const auto& [low, high] :
+       {std::pair(-3e38f, 3e38f), std::pair(-2.5521177519070385e+38f, 8.473828473128839e+37f)}) {
+    const auto encoded = encode(low, high);
+    REQUIRE_FALSE(encoded);
+    CHECK(encoded.error().status == Status::limit);
+    CHECK(encoded.error().message == "weights of row 1 are too large for q8g64");
+  }
+}

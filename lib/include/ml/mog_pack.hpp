@@ -70,7 +70,7 @@ class ML_API MogPack {
   ///
   /// @param out     receives the file front to back; the caller commits it
   /// @error format  NaN or infinity among the weights; names tensor, row and column
-  /// @error limit   a value or a scale overflows f16 or bf16
+  /// @error limit   a value or a scale overflows its type
   /// @error io, nomem
   /// @cost          memory: a few rows for each thread and the scales of one tensor
   Result<void> write(OutputFile& out) const;

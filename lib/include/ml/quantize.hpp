@@ -108,7 +108,7 @@ ML_API Result<QuantizeReport> plan_quantize(const Model& model, const QuantizeOp
 /// @return        what was written and how far it is from the source
 /// @error arg, format, shape   as plan_quantize()
 /// @error format  NaN or infinity among the weights; the message names tensor, row and column
-/// @error limit   a scale overflows f16; the message names tensor, row and block
+/// @error limit   a scale overflows; the message names tensor, row and block
 /// @error io
 /// @cost          memory: a few rows for each thread and the scales of one tensor
 ML_API Result<QuantizeReport> quantize_model(const Model& model, const QuantizeOptions& options,
