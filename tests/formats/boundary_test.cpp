@@ -1,6 +1,7 @@
 // Every field that a manual page documents at the bounds of its type, and every file cut where an array
 // begins or ends: each is sound, or refused by one clear error.
 
+#include "boundary.hpp"
 #include "catch.hpp"
 #include "convert/tokenizer.hpp"
 #include "data.hpp"
@@ -11,7 +12,6 @@
 #include "formats/mog_layout.hpp"
 #include "mlb_builder.hpp"
 #include "mog/mog_support.hpp"
-#include "patched.hpp"
 
 #include <ml/inspect.hpp>
 #include <ml/logits_file.hpp>
@@ -26,14 +26,9 @@
 #include <sstream>
 
 using namespace ml;
+using namespace boundary;
 
 namespace {
-
-struct Field {
-  std::uint64_t offset;
-  std::string type;
-  std::string name;
-};
 
 // The rows of a page's n-th table of fields, counted from 0: a table of cells, or one laid out with blanks.
 std::vector<Field> documented(const std::string& page, std::size_t n) {
@@ -69,57 +64,6 @@ std::vector<Field> documented(const std::string& page, std::size_t n) {
 std::vector<Field> moved(std::vector<Field> fields, std::uint64_t offset) {
   for (Field& field : fields) field.offset += offset;
   return fields;
-}
-
-template <class T>
-std::vector<std::string> with_integers(const std::string& file, std::uint64_t at) {
-  const T old = load_le<T>(file.data() + at);
-  std::vector<std::uint64_t> values{0, 1, 2, 3, 31, 32, 33, 127, 128, 255, 256, 65535, 65536, 65537};
-  for (const int bit : {15, 24, 31, 32, 40, 62, 63})
-    for (const std::uint64_t step : {std::uint64_t(0) - 1, std::uint64_t(0), std::uint64_t(1)})
-      values.push_back((std::uint64_t(1) << bit) + step);
-  for (const std::uint64_t step : {1, 64}) {
-    values.push_back(std::uint64_t(0) - step);
-    values.push_back(static_cast<std::uint64_t>(old) + step);
-    values.push_back(static_cast<std::uint64_t>(old) - step);
-  }
-  std::vector<std::string> files;
-  for (const std::uint64_t value : values)
-    if (static_cast<T>(value) != old) files.push_back(patched(file, at, static_cast<T>(value)));
-  return files;
-}
-
-template <class T>
-std::vector<std::string> with_floats(const std::string& file, std::uint64_t at) {
-  using Limits = std::numeric_limits<T>;
-  std::vector<std::string> files;
-  for (const T value : {T(0), -T(0), T(1), T(-1), Limits::denorm_min(), Limits::min(), Limits::max(),
-                        Limits::lowest(), Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN()})
-    files.push_back(patched(file, at, value));
-  return files;
-}
-
-std::vector<std::string> at_bounds(const std::string& file, const Field& field) {
-  if (field.type.starts_with("u32")) return with_integers<std::uint32_t>(file, field.offset);
-  if (field.type.starts_with("i32")) return with_integers<std::int32_t>(file, field.offset);
-  if (field.type.starts_with("u64")) return with_integers<std::uint64_t>(file, field.offset);
-  if (field.type.starts_with("f32")) return with_floats<float>(file, field.offset);
-  if (field.type.starts_with("f64") || field.type.starts_with("float64"))
-    return with_floats<double>(file, field.offset);
-  return with_integers<std::uint8_t>(file, field.offset);  // char[4], bytes
-}
-
-struct Format {
-  std::string name;
-  std::string file;
-  std::vector<Field> fields;
-  std::set<std::string> free;  // fields of which any value is sound
-  std::function<std::optional<Error>(const std::string&)> read;
-};
-
-template <class T>
-std::optional<Error> error_of(const Result<T>& result) {
-  return result ? std::nullopt : std::optional(result.error());
 }
 
 Format mlb() {
@@ -215,33 +159,11 @@ Format mog(const TempFolder& folder) {
       "mog", file, fields, {}, [](const std::string& bytes) { return error_of(read_mog(bytes_of(bytes))); }};
 }
 
-void check_clear(const Error& error, std::uint64_t n_bytes) {
-  CHECK_FALSE(error.message.empty());
-  CHECK(error.message.find('\n') == std::string::npos);
-  CHECK(error.offset.value_or(0) <= n_bytes);
-}
-
 }  // namespace
 
 TEST_CASE("every documented field of every format at the bounds of its type", "[formats]") {
   const TempFolder folder;
-  for (const Format& format : {mlb(), mlt(), mli(folder), logits(folder), mog(folder)}) {
-    CAPTURE(format.name);
-    REQUIRE(format.fields.size() >= 8);
-    REQUIRE_FALSE(format.read(format.file));
-    for (const Field& field : format.fields) {
-      CAPTURE(field.name, field.offset, field.type);
-      REQUIRE(field.offset + 8 <= format.file.size());
-      std::size_t n_refused = 0;
-      for (const std::string& file : at_bounds(format.file, field)) {
-        const auto error = format.read(file);
-        if (!error) continue;
-        ++n_refused;
-        check_clear(*error, file.size());
-      }
-      CHECK((n_refused > 0) != format.free.contains(field.name));
-    }
-  }
+  for (const Format& format : {mlb(), mlt(), mli(folder), logits(folder), mog(folder)}) check_fields(format);
 }
 
 TEST_CASE("every file cut where a field, an array or its scales begin or end is refused", "[formats]") {
