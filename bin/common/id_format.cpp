@@ -1,9 +1,9 @@
 #include "common/id_format.hpp"
 
+#include "common/json_text.hpp"
 #include "common/text.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
@@ -92,12 +92,12 @@ ml::Result<Ids> parse_decimal(std::string_view text) {
 }
 
 ml::Result<Ids> parse_jsonl(std::string_view text) {
-  const auto line = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
-  if (!line.is_object() || !line.contains("ids") || !line["ids"].is_array()) {
+  const auto line = parse_json(text);
+  if (!line || !line->is_object() || !line->contains("ids") || !(*line)["ids"].is_array()) {
     return bad("the line is not {\"ids\": [...]}", 0);
   }
   Ids ids;
-  for (const auto& id : line["ids"]) {
+  for (const auto& id : (*line)["ids"]) {
     if (!id.is_number_unsigned() || id.get<std::uint64_t>() > UINT32_MAX)
       return bad("\"ids\" holds what is no id", 0);
     ids.push_back(id.get<std::uint32_t>());

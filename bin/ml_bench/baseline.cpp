@@ -4,6 +4,7 @@
 // errors of the difference of two medians, plus what the machine itself has become slower since: the limit
 // that counts, measured in both runs, and how much it drifted within this one. ml-bench(1) says the same.
 
+#include "common/json_text.hpp"
 #include "ml_bench/report.hpp"
 
 #include <ml/input.hpp>
@@ -28,19 +29,6 @@ constexpr double kStandardErrors = 3;
 
 ml::Error error_of(std::string message) {
   return {.status = ml::Status::format, .message = std::move(message)};
-}
-
-// @param offset  of the text in its file
-ml::Result<ordered_json> parse(std::string_view text, std::size_t offset) {
-  try {
-    return ordered_json::parse(text);
-  } catch (const ordered_json::parse_error& error) {
-    return ml::Error{.status = ml::Status::format,
-                     .message = "not JSON",
-                     .offset = offset + std::max<std::size_t>(error.byte, 1) - 1};
-  } catch (const ordered_json::exception&) {  // a number that no double holds
-    return ml::Error{.status = ml::Status::format, .message = "not JSON", .offset = offset};
-  }
 }
 
 // What the comparison reads of a baseline's row. @return its complaint, "" for none
@@ -239,20 +227,13 @@ ml::Result<std::vector<ordered_json>> read_baseline(const std::string& path) {
   std::vector<ordered_json> rows;
   const std::size_t first = text->find_first_not_of(" \t\r\n");
   if (first != std::string::npos && (*text)[first] == '[') {
-    auto whole = parse(*text, 0);
+    auto whole = cli::parse_json(*text);
     if (!whole) return whole.error();
     for (ordered_json& row : *whole) rows.push_back(std::move(row));
   } else {
-    for (std::size_t begin = 0; begin < text->size();) {
-      const std::size_t end = std::min(text->find('\n', begin), text->size());
-      const std::string_view line(text->data() + begin, end - begin);
-      if (line.find_first_not_of(" \t\r") != std::string_view::npos) {
-        auto row = parse(line, begin);
-        if (!row) return row.error();
-        rows.push_back(std::move(*row));
-      }
-      begin = end + 1;
-    }
+    auto lines = cli::parse_json_lines(*text);
+    if (!lines) return lines.error();
+    rows = std::move(*lines);
   }
   if (rows.empty()) return error_of("holds no result of ml-bench");
   for (const ordered_json& row : rows) {

@@ -1,4 +1,5 @@
 #include "common/csv.hpp"
+#include "common/json_text.hpp"
 #include "common/standard_input.hpp"
 #include "common/text.hpp"
 #include "ml_eval/report.hpp"
@@ -74,13 +75,9 @@ ml::Error error_of(const std::string& message) { return {.status = ml::Status::f
 ml::Result<std::vector<ordered_json>> read_results(const std::string& path) {
   const auto text = ml::read_text(path, {.max_bytes = ml::kMaxJsonBytes});
   if (!text) return text.error();
-  std::vector<ordered_json> objects;
-  for (std::size_t begin = 0; begin < text->size();) {
-    const std::size_t end = std::min(text->find('\n', begin), text->size());
-    const std::string line = text->substr(begin, end - begin);
-    begin = end + 1;
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    auto object = ordered_json::parse(line, nullptr, false);
+  auto objects = cli::parse_json_lines(*text);
+  if (!objects) return objects.error();
+  for (const ordered_json& object : *objects) {
     if (!object.is_object() || !object.contains("sums")) return error_of("is no result of ml-eval --json");
     for (const char* key : kSame) {
       if (!object.contains(key)) return error_of(fmt::format("{} is missing", key));
@@ -90,9 +87,8 @@ ml::Result<std::vector<ordered_json>> read_results(const std::string& path) {
       if (!object.contains(key) || !object[key].is_number_unsigned())
         return error_of(fmt::format("{} must be a whole number", key));
     }
-    objects.push_back(std::move(object));
   }
-  if (objects.empty()) return error_of("holds no result of ml-eval --json");
+  if (objects->empty()) return error_of("holds no result of ml-eval --json");
   return objects;
 }
 

@@ -1,7 +1,8 @@
 #include "ml_run/request.hpp"
 
+#include "common/json_text.hpp"
+
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <limits>
 
@@ -9,28 +10,10 @@ namespace cli {
 
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 ml::Error wrong(std::string_view key, std::string_view rule) {
   return {.status = ml::Status::arg, .message = fmt::format("{} must be {}", key, rule)};
-}
-
-// Deep nesting is no request, and would cost the parser's stack. In a text brackets do not nest.
-bool too_deep(std::string_view line) {
-  int depth = 0;
-  bool in_text = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (c == '"') in_text = !in_text;
-    if (in_text) {
-      if (c == '\\') ++i;
-      continue;
-    }
-    if (c == '[' || c == '{') ++depth;
-    if (c == ']' || c == '}') --depth;
-    if (depth > 8) return true;
-  }
-  return false;
 }
 
 bool read_count(const json& value, std::uint64_t max, std::uint64_t& out) {
@@ -64,13 +47,13 @@ bool read_stops(const json& value, std::vector<std::string>& out) {
 
 ml::Result<Request> parse_request(std::string_view line, const RunOptions& options,
                                   const ml::Tokenizer& tokenizer) {
-  const json object = too_deep(line) ? json(json::value_t::discarded) : json::parse(line, nullptr, false);
-  if (!object.is_object())
+  const auto object = parse_json(line);
+  if (!object || !object->is_object())
     return ml::Error{.status = ml::Status::format, .message = "the line is no JSON object"};
   Request request{.tokens = {}, .n = options.n, .sampling = options.sampling, .stops = options.stops};
   constexpr std::uint64_t kMax32 = std::numeric_limits<std::uint32_t>::max();
   bool has_prompt = false;
-  for (const auto& [key, value] : object.items()) {
+  for (const auto& [key, value] : object->items()) {
     std::uint64_t count = 0;
     if (key == "prompt" || key == "tokens") {
       if (has_prompt) return wrong("prompt and tokens", "one of both");

@@ -103,9 +103,7 @@ Result<void> TokenizerVocab::add(AddedEntry entry, std::uint32_t file_id) {
   } else if (in_model) {
     entry.id = *in_model;
   } else {
-    std::uint64_t next = ids_.size();
-    for (const AddedEntry& other : added_) next = std::max(next, std::uint64_t(other.id) + 1);
-    entry.id = static_cast<std::uint32_t>(next);
+    entry.id = static_cast<std::uint32_t>(std::max<std::uint64_t>(ids_.size(), added_end_));
   }
   entry.in_vocab = in_model.has_value();
   if (entry.id != file_id) {
@@ -126,6 +124,7 @@ Result<void> TokenizerVocab::add(AddedEntry entry, std::uint32_t file_id) {
   }
   if (entry.id >= entry_of_id_.size()) entry_of_id_.resize(std::size_t(entry.id) + 1, kHole);
   added_index_.emplace(entry.content, static_cast<std::uint32_t>(added_.size()));
+  added_end_ = std::max(added_end_, std::uint64_t(entry.id) + 1);
   added_.push_back(std::move(entry));
   return {};
 }

@@ -51,6 +51,7 @@ class TokenizerVocab {
   std::vector<std::uint32_t> entry_of_id_;                   // -> source.vocab, or kHole
   std::unordered_map<std::string, std::uint32_t> added_index_;
   std::vector<AddedEntry> added_;
+  std::uint64_t added_end_ = 0;  // past the largest id of added_
 };
 
 /// Added tokens whose `normalized` is true match in normalized text, behind the others. .mlt matches all in

@@ -198,12 +198,11 @@ class Chooser {
 Result<std::string> make_config(const std::string& path, const SeedPackOptions& options,
                                 const std::vector<LayoutTensor>& tensors) {
   ML_TRY(const auto input, InputBytes::open_regular(path, kMaxJsonBytes));
-  const std::string_view text = as_text(input->data());
-  auto checked = parse_json(text);
-  if (!checked) return with_path(std::move(checked.error()), path);
-  if (!checked->is_object())
+  auto parsed = parse_ordered_json(as_text(input->data()));
+  if (!parsed) return with_path(std::move(parsed.error()), path);
+  if (!parsed->is_object())
     return Error{.status = Status::format, .message = "is no JSON object", .path = path};
-  nlohmann::ordered_json config = nlohmann::ordered_json::parse(text);
+  nlohmann::ordered_json& config = *parsed;
   for (const char* key : {"auto_map", "quantization", "model_file"}) config.erase(key);
   if (options.latent != nullptr) {
     config["mla_ranks"] = options.latent->ranks;
@@ -215,7 +214,8 @@ Result<std::string> make_config(const std::string& path, const SeedPackOptions& 
       if (!is_affine(tensor) || tensor.encoding == Encoding::q8g64) continue;
       std::string module = tensor.name;
       if (module.ends_with(kWeight)) module.resize(module.size() - kWeight.size());
-      quantization[module] = {{"group_size", encoding_info(tensor.encoding).block_weights}, {"bits", 4}};
+      append_key(quantization.get_ref<nlohmann::ordered_json::object_t&>(), module) = {
+          {"group_size", encoding_info(tensor.encoding).block_weights}, {"bits", 4}};
     }
     config["quantization"] = std::move(quantization);
   }

@@ -1,11 +1,13 @@
 #include "util/json.hpp"
 #include "util/show_name.hpp"
+#include "util/try.hpp"
 
 #include <fmt/format.h>
 
 #include <new>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace ml {
@@ -13,6 +15,7 @@ namespace ml {
 namespace {
 
 using nlohmann::json;
+using nlohmann::ordered_json;
 
 constexpr std::size_t kShown = 80;
 
@@ -35,10 +38,16 @@ std::string cut(std::string text) {
 }
 
 // Builds the value from the parser's events, in linear time, and refuses what parse_json() refuses.
-class Builder : public nlohmann::json_sax<json> {
+template <class Json>
+class Builder : public nlohmann::json_sax<Json> {
+  using Sax = nlohmann::json_sax<Json>;
+
  public:
+  using typename Sax::binary_t, typename Sax::number_float_t, typename Sax::number_integer_t,
+      typename Sax::number_unsigned_t, typename Sax::string_t;
+
   std::optional<Error> error;
-  json root;
+  Json root;
 
   bool null() override { return add(nullptr); }
   bool boolean(bool value) override { return add(value); }
@@ -47,15 +56,21 @@ class Builder : public nlohmann::json_sax<json> {
   bool number_float(number_float_t value, const string_t&) override { return add(value); }
   bool string(string_t& value) override { return add(std::move(value)); }
   bool binary(binary_t&) override { return false; }
-  bool start_object(std::size_t) override { return open(json::object()); }
-  bool start_array(std::size_t) override { return open(json::array()); }
+  bool start_object(std::size_t) override { return open(Json::object()); }
+  bool start_array(std::size_t) override { return open(Json::array()); }
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
 
   bool key(string_t& name) override {
-    const auto [entry, is_new] = open_.back()->get_ref<json::object_t&>().emplace(name, nullptr);
-    slot_ = &entry->second;
-    if (is_new) return true;
+    auto& object = open_.back()->template get_ref<typename Json::object_t&>();
+    if constexpr (std::is_same_v<Json, ordered_json>) {  // parse_json() has looked for doubles
+      slot_ = &append_key(object, name);
+      return true;
+    } else {
+      const auto [entry, is_new] = object.emplace(name, nullptr);
+      slot_ = &entry->second;
+      if (is_new) return true;
+    }
     error = Error{.status = Status::format,
                   .message = fmt::format("JSON key {} is there twice", show_json(name))};
     return false;
@@ -64,23 +79,23 @@ class Builder : public nlohmann::json_sax<json> {
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception& failure) override {
     error = Error{.status = Status::format, .message = fmt::format("not JSON: {}", reason(failure.what()))};
-    const bool has_place = dynamic_cast<const json::parse_error*>(&failure) != nullptr;
+    const bool has_place = dynamic_cast<const typename Json::parse_error*>(&failure) != nullptr;
     if (has_place) error->offset = position > 0 ? position - 1 : 0;
     return false;
   }
 
  private:
-  json* place(json value) {
+  Json* place(Json value) {
     if (open_.empty()) return &(root = std::move(value));
     if (open_.back()->is_array())
-      return &open_.back()->get_ref<json::array_t&>().emplace_back(std::move(value));
+      return &open_.back()->template get_ref<typename Json::array_t&>().emplace_back(std::move(value));
     return &(*slot_ = std::move(value));
   }
-  bool add(json value) {
+  bool add(Json value) {
     place(std::move(value));
     return true;
   }
-  bool open(json container) {
+  bool open(Json container) {
     open_.push_back(place(std::move(container)));
     if (open_.size() <= kMaxJsonDepth) return true;
     error = Error{.status = Status::limit,
@@ -92,9 +107,20 @@ class Builder : public nlohmann::json_sax<json> {
     return true;
   }
 
-  std::vector<json*> open_;  // containers that are not complete
-  json* slot_ = nullptr;     // of the key that came last
+  std::vector<Json*> open_;  // containers that are not complete
+  Json* slot_ = nullptr;     // of the key that came last
 };
+
+template <class Json>
+Result<Json> parse(std::string_view text) {
+  try {
+    Builder<Json> builder;
+    if (Json::sax_parse(text.begin(), text.end(), &builder)) return std::move(builder.root);
+    return *std::move(builder.error);
+  } catch (const std::bad_alloc&) {
+    return Error{.status = Status::nomem, .message = "JSON does not fit into memory"};
+  }
+}
 
 }  // namespace
 
@@ -103,13 +129,16 @@ Result<json> parse_json(std::string_view text) {
   if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
     return Error{.status = Status::format, .message = "not JSON: a NUL byte", .offset = nul};
   }
-  try {
-    Builder builder;
-    if (json::sax_parse(text.begin(), text.end(), &builder)) return std::move(builder.root);
-    return *std::move(builder.error);
-  } catch (const std::bad_alloc&) {
-    return Error{.status = Status::nomem, .message = "JSON does not fit into memory"};
-  }
+  return parse<json>(text);
+}
+
+Result<ordered_json> parse_ordered_json(std::string_view text) {
+  ML_CHECK(parse_json(text));
+  return parse<ordered_json>(text);
+}
+
+ordered_json& append_key(ordered_json::object_t& object, const std::string& key) {
+  return static_cast<ordered_json::object_t::Container&>(object).emplace_back(key, nullptr).second;
 }
 
 std::string show_json(const json& value) {

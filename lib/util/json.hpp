@@ -19,6 +19,12 @@ inline constexpr std::size_t kMaxJsonDepth = 64;
 /// @error limit   nested too deeply
 Result<nlohmann::json> parse_json(std::string_view text);
 
+/// The same with the keys of objects in the order of the text. Looking for one takes the time of all.
+Result<nlohmann::ordered_json> parse_ordered_json(std::string_view text);
+
+/// A key that the object lacks, without looking whether it does. @return its value, null
+nlohmann::ordered_json& append_key(nlohmann::ordered_json::object_t& object, const std::string& key);
+
 /// A value as messages show it: compact JSON, cut off where it grows long.
 std::string show_json(const nlohmann::json& value);
 

@@ -27,10 +27,12 @@ class Runner:
     def __init__(self, tap, work):
         self.tap, self.work = tap, work
 
-    def complaint(self, command, says, stdin=subprocess.DEVNULL, space=SPACE, more=None, status=1):
+    def complaint(self, command, says, stdin=subprocess.DEVNULL, space=SPACE, more=None, status=1, cpu=None):
         def limit():
             if space:
                 resource.setrlimit(resource.RLIMIT_AS, (space, space))
+            if cpu:
+                resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu))
 
         process = subprocess.Popen([os.fsencode(str(part)) if not isinstance(part, bytes) else part for part in command],
                                    cwd=self.work, stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,

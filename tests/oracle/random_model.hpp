@@ -5,10 +5,20 @@
 #include "util/half.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <initializer_list>
 #include <random>
+#include <span>
 #include <string>
+
+/// Equal bits; but the sign of a NaN is the compiler's choice (ml-numerics(7), CHECKS).
+inline bool same_logits(std::span<const float> a, std::span<const float> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](float x, float y) {
+    return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y) ||
+           (std::isnan(x) && std::isnan(y));
+  });
+}
 
 /// Draws small .mlb files: every field of the header, every flag, every weight. Most are sound; some are
 /// refused.

@@ -88,3 +88,10 @@ result = json.load(open("a1"))
 result["parts"] = [{"of": "x", "shard": 2 ** 64 - 1, "n_shards": 2 ** 64 - 1, "n_windows": 2 ** 64 - 1}]
 print(json.dumps(result))' > broken
 refused 1 broken
+# What would cost a program's stack, or the square of its size.
+python3 -c 'print("{\"sums\":" + "[" * 3000000 + "]" * 3000000 + "}")' > broken
+refused 1 broken
+python3 -c 'print("{\"sums\":{" + ",".join(f"\"{i}\":1" for i in range(2000)) + "}}")' > broken
+refused 1 broken
+echo '{"other": 1}' > broken
+refused 1 broken
