@@ -49,6 +49,16 @@ bool finite(const Q4Blocks& group, std::uint64_t lane) {
   return std::isfinite(group.error[lane]) && std::isfinite(group.d[lane]);
 }
 
+// Does a level of a block times its scale overflow? Few scales are large enough to look.
+bool overflows(const std::byte* levels, std::uint64_t n_bytes, float d) {
+  if (std::isfinite(8 * d)) return false;
+  return std::any_of(levels, levels + n_bytes, [d](std::byte pair) {
+    const int both = std::to_integer<int>(pair);
+    return std::isinf(static_cast<float>((both & 15) - 8) * d) ||
+           std::isinf(static_cast<float>((both >> 4) - 8) * d);
+  });
+}
+
 // A block whose sums left float32's range: chosen alone, scaled to 1; without importance if that is to blame.
 void choose_again(const Rows& rows, std::uint64_t block, ScaleType scales, Choose choose, std::byte* quants,
                   float* d) {
@@ -81,7 +91,10 @@ std::optional<std::uint64_t> encode(const kernels::QuantTable& table, const Rows
       choose_again(rows, block, scales, choose, quants + block * rows.block_bytes(), d + block);
     }
   }
-  return store_scales(table, {d, rows.n_blocks()}, scales, 8, stored);
+  if (const auto bad = store_scales(table, {d, rows.n_blocks()}, scales, stored)) return bad;
+  for (std::uint64_t block = 0; block < rows.n_blocks(); ++block)
+    if (overflows(quants + block * rows.block_bytes(), rows.block_bytes(), d[block])) return block;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -106,7 +119,7 @@ std::optional<std::uint64_t> encode_q4_0_round(const kernels::QuantTable& table,
   const std::uint64_t n_blocks = x.size() / group;
   table.encode_q4_0_round[kernels::group_index(group)](x.data(), n_blocks,
                                                        reinterpret_cast<unsigned char*>(quants), d);
-  return store_scales(table, {d, n_blocks}, scales, 8, stored);
+  return store_scales(table, {d, n_blocks}, scales, stored);
 }
 
 }  // namespace ml

@@ -2,6 +2,9 @@
 
 #include "encodings/scales.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 namespace ml {
 
 void decode_row_q8_0(const TensorView& view, std::uint64_t row, std::span<float> out) {
@@ -21,7 +24,10 @@ std::optional<std::uint64_t> encode_q8_0(const kernels::QuantTable& table, std::
   const std::uint64_t n_blocks = x.size() / group;
   table.encode_q8_0[kernels::group_index(group)](x.data(), n_blocks, scales == ScaleType::f16,
                                                  reinterpret_cast<std::int8_t*>(quants), d);
-  return store_scales(table, {d, n_blocks}, scales, 127, stored);
+  if (const auto bad = store_scales(table, {d, n_blocks}, scales, stored)) return bad;
+  // A block's largest weight is 127 d, which may round up past float32.
+  const float* const bad = std::find_if(d, d + n_blocks, [](float scale) { return std::isinf(127 * scale); });
+  return bad == d + n_blocks ? std::nullopt : std::optional<std::uint64_t>(bad - d);
 }
 
 }  // namespace ml

@@ -9,15 +9,10 @@
 namespace ml {
 
 std::optional<std::uint64_t> store_scales(const kernels::QuantTable& table, std::span<float> d,
-                                          ScaleType type, float largest_quant, std::byte* stored) {
-  const auto first = [&](auto overflows) -> std::optional<std::uint64_t> {
-    const auto bad = std::find_if(d.begin(), d.end(), overflows);
-    if (bad == d.end()) return std::nullopt;
-    return static_cast<std::uint64_t>(bad - d.begin());
-  };
+                                          ScaleType type, std::byte* stored) {
   if (type == ScaleType::f32) {
     store_le(stored, d);
-    return first([=](float scale) { return std::isinf(largest_quant * scale); });
+    return std::nullopt;
   }
   std::array<std::uint16_t, 256> halves;
   for (std::size_t i = 0; i < d.size(); i += halves.size()) {
@@ -26,7 +21,8 @@ std::optional<std::uint64_t> store_scales(const kernels::QuantTable& table, std:
     std::memcpy(stored + 2 * i, halves.data(), 2 * n);
     table.widen_f16(reinterpret_cast<const unsigned char*>(halves.data()), n, d.data() + i);
   }
-  return first([](float scale) { return std::isinf(scale); });
+  const auto bad = std::find_if(d.begin(), d.end(), [](float scale) { return std::isinf(scale); });
+  return bad == d.end() ? std::nullopt : std::optional<std::uint64_t>(bad - d.begin());
 }
 
 Error scale_overflow(ScaleType type, std::string_view group) {

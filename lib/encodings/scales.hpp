@@ -22,13 +22,11 @@ inline float load_scale(const TensorView& view, std::uint64_t index) {
 
 /// Stores scales one after the other; d becomes what is stored.
 ///
-/// @param largest_quant  of the encoding: 127 or 8
-/// @return               the first scale that overflows f16, or f32 when it is multiplied by the largest
-/// quant
+/// @return  the first scale that overflows f16
 std::optional<std::uint64_t> store_scales(const kernels::QuantTable& table, std::span<float> d,
-                                          ScaleType type, float largest_quant, std::byte* stored);
+                                          ScaleType type, std::byte* stored);
 
-/// Says what such a scale means: status limit.
+/// What is said of a scale that overflows f16, or of one in f32 with which a weight does: status limit.
 ///
 /// @param group  where it is, as in "row 3, block 4"
 Error scale_overflow(ScaleType type, std::string_view group);

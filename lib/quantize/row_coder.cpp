@@ -108,8 +108,7 @@ std::optional<std::uint64_t> RowCoder::copy_row(std::uint64_t from, std::int8_t*
     store_quants(array_.encoding, {quants, view.cols}, data);
   }
   for (std::uint64_t b = 0; b < row_blocks_; ++b) d[b] = load_scale(view, scale_index(view, from, b));
-  return store_scales(table_, {d, row_blocks_}, array_.scale_type,
-                      array_.encoding == Encoding::q8_0 ? 127 : 8, scales);
+  return store_scales(table_, {d, row_blocks_}, array_.scale_type, scales);
 }
 
 Result<void> RowCoder::encode_step(std::uint64_t row, std::uint64_t n_rows, Scratch& scratch, std::byte* data,

@@ -229,7 +229,7 @@ def awkward_blocks(large):
               [(j % 16 - 8) * 0.125 for j in range(32)], [(j % 16 - 7.5) * 0.25 for j in range(32)],
               [j * 8 - 127 for j in range(32)], [1e-8 * (j - 16) for j in range(32)], [3e-6] * 32]
     if large:
-        blocks += [[1e38] * 32, [1e38, -1e38] * 16, [3.4e38 * (j - 16) / 16 for j in range(32)],
+        blocks += [[1e38] * 32, [1e38, -1e38] * 16, [3.2e38 * (j - 16) / 16 for j in range(32)],
                    [0.0] * 5 + [-3.4e38] + [0.0] * 26, [1e20 * (16 - j) for j in range(32)],
                    [1e10 * (j - 16) for j in range(32)], [1e6] + [1e-3] * 31]
     return blocks

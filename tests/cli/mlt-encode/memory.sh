@@ -1,6 +1,6 @@
 # Lines of any number take little memory beside the tokenizer's; hostile counts take none.
 # The sanitizers take memory of their own: their build names itself by what it says of its options.
-if grep -q __asan_init "$(command -v mlt-encode)"; then echo "sanitizers take memory"; exit 77; fi
+if grep -qE "__(asan|tsan)_init" "$(command -v mlt-encode)"; then echo "sanitizers take memory"; exit 77; fi
 mlt-pack -q "$ML_TEST_DATA/tokenizers/gpt2" -o gpt2.mlt
 python3 -c 'import sys; sys.stdout.buffer.write(open(sys.argv[1], "rb").read() * 12000)' "$ML_TEST_DATA/README.md" > text
 [ "$(stat -c %s text)" -gt 25000000 ]
