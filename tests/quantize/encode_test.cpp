@@ -259,7 +259,7 @@ TEST_CASE("Q4_0: a scale past f16 names its block", "[quantize]") {
   CHECK(q4_0_search(x, ScaleType::f16).overflow == 13u);
   CHECK_FALSE(q4_0_search(x, ScaleType::f32).overflow);
   // A ramp's scale is a little more than an eighth of its largest weight: -8 d overflows.
-  for (std::size_t i = 0; i < 32; ++i) x[32 * 13 + i] = 3.4e38f * (static_cast<float>(i) - 16) / 16;
+  for (std::size_t i = 0; i < 32; ++i) x[32 * 13 + i] = 3.4e38f * ((static_cast<float>(i) - 16) / 16);
   CHECK(q4_0_search(x, ScaleType::f32).overflow == 13u);
   for (std::size_t i = 0; i < 32; ++i) x[32 * 13 + i] *= 0.9f;
   CHECK_FALSE(q4_0_search(x, ScaleType::f32).overflow);
