@@ -16,9 +16,14 @@
 
 namespace ml::chat {
 
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION  // many templates are worth more than long ones
+inline constexpr std::uint64_t kMaxSteps = 100'000;
+inline constexpr std::uint64_t kMaxBytes = 1 << 20;
+#else
 inline constexpr std::uint64_t kMaxSteps = 10'000'000;
 /// Text and lists that a rendering may make in total, more for longer messages.
 inline constexpr std::uint64_t kMaxBytes = 64 << 20;
+#endif
 inline constexpr std::uint64_t kBytesPerInputByte = 64;
 /// Expressions and blocks that run inside each other, macros included.
 inline constexpr unsigned kMaxDepth = 400;
