@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <unordered_map>
-#include <unordered_set>
+#include <map>
+#include <set>
 
 namespace mlb_info {
 
@@ -29,9 +29,9 @@ struct Difference {
 // has.
 template <class Item, class Compare>
 void by_name(const std::vector<Item>& a, const std::vector<Item>& b, const Compare& compare) {
-  std::unordered_map<std::string_view, const Item*> in_b;
+  std::map<std::string_view, const Item*> in_b;
   for (const Item& item : b) in_b.emplace(item.name, &item);
-  std::unordered_set<std::string_view> seen;
+  std::set<std::string_view> seen;
   for (const Item& item : a) {
     const auto other = in_b.find(item.name);
     compare(&item, other == in_b.end() ? nullptr : other->second);

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <unordered_map>
+#include <map>
 
 namespace mlb_info {
 
@@ -55,7 +55,7 @@ ordered_json defect_json(const ml::Error& defect) {
 ordered_json fields_json(const std::vector<ml::InfoField>& fields) {
   ordered_json json = ordered_json::object();
   auto& members = json.get_ref<ordered_json::object_t&>();
-  std::unordered_map<std::string_view, std::size_t> places;
+  std::map<std::string_view, std::size_t> places;
   for (const ml::InfoField& field : fields) {
     const auto [place, is_new] = places.try_emplace(field.name, members.size());
     if (is_new) {

@@ -4,8 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
-#include <unordered_set>
+#include <vector>
 
 namespace ml::chat {
 
@@ -44,13 +45,14 @@ char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) 
 }  // namespace
 
 std::string_view strip(std::string_view text, Side side, std::optional<std::string_view> set) {
-  std::unordered_set<char32_t> gone;
+  std::vector<char32_t> gone;
   if (set) {
-    for (const std::string_view one : chars(*set)) gone.insert(decode(one));
+    for (const std::string_view one : chars(*set)) gone.push_back(decode(one));
+    std::sort(gone.begin(), gone.end());
   }
   const auto goes = [&](std::string_view one) {
     const char32_t c = decode(one);
-    return set ? gone.contains(c) : is_blank(c);
+    return set ? std::binary_search(gone.begin(), gone.end(), c) : is_blank(c);
   };
   if (side != Side::right) {
     while (!text.empty()) {

@@ -6,12 +6,13 @@
 
 #include <ml/status.hpp>
 
+#include "util/text_hash.hpp"
+
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -67,7 +68,7 @@ struct List {
 /// Pairs in the order in which they came. Keys are text.
 struct Dict {
   std::vector<std::pair<Text, Value>> items;
-  std::unordered_map<std::string_view, std::size_t> places;
+  TextMap<std::size_t> places;
   unsigned height = 1;
   std::uint64_t weight = 1;
 

@@ -4,6 +4,7 @@
 #include "model/rope_rows.hpp"
 #include "util/name_list.hpp"
 #include "util/show_name.hpp"
+#include "util/text_hash.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
@@ -11,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <unordered_set>
 
 namespace ml {
 
@@ -220,7 +220,7 @@ class Mapper {
   const ModelDesc& desc_;
   const GgufTensorOptions& options_;
   std::vector<GgufTake> takes_;
-  std::unordered_set<std::string_view> used_;
+  TextSet used_;
   NameList missing_;
 };
 

@@ -4,6 +4,7 @@
 #include "convert/tokenizer_vocab.hpp"
 #include "util/bytes.hpp"
 #include "util/space_mark.hpp"
+#include "util/text_hash.hpp"
 #include "util/try.hpp"
 #include "util/utf8.hpp"
 
@@ -199,7 +200,7 @@ class MergeMaker {
 
   const std::vector<TokenizerJson::VocabEntry>& vocab_;
   const std::vector<float>& scores_;
-  std::unordered_map<std::string_view, std::uint32_t> ids_;
+  TextMap<std::uint32_t> ids_;
   std::vector<Rule> rules_;
 };
 

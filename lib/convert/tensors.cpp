@@ -4,6 +4,7 @@
 #include "util/bytes.hpp"
 #include "util/name_list.hpp"
 #include "util/show_name.hpp"
+#include "util/text_hash.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +13,6 @@
 #include <cassert>
 #include <charconv>
 #include <memory>
-#include <unordered_set>
 
 namespace ml {
 
@@ -306,7 +306,7 @@ class Mapper {
   const ModelDesc& desc_;
   std::string root_;
   MappedTensors mapped_;
-  std::unordered_set<std::string_view> used_;
+  TextSet used_;
   NameList missing_;
   std::string last_missing_;
   bool lacks_classifier_ = false;

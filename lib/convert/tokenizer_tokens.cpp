@@ -1,9 +1,11 @@
 #include "convert/tokenizer_vocab.hpp"
 #include "util/json.hpp"
+#include "util/text_hash.hpp"
 #include "util/try.hpp"
 #include "util/utf8.hpp"
 
 #include <array>
+#include <unordered_map>
 
 namespace ml {
 
@@ -153,7 +155,8 @@ Result<std::vector<MltMerge>> convert_merges(const TokenizerJson& source, const 
                                              const MltTokens& tokens, TokenizerKind kind,
                                              ConversionLog& log) {
   std::vector<MltMerge> rows;
-  std::unordered_map<std::uint64_t, std::size_t> last;  // of a pair that is listed twice the last rank counts
+  // Of a pair that is listed twice the last rank counts.
+  std::unordered_map<std::uint64_t, std::size_t, NumberHash> last;
   rows.reserve(source.merges.size());
   last.reserve(source.merges.size());
   const auto pair_of = [](const MltMerge& merge) { return std::uint64_t(merge.left) << 32 | merge.right; };

@@ -135,7 +135,7 @@ std::optional<std::uint32_t> TokenizerVocab::find_model(std::string_view text) c
 }
 
 std::optional<std::uint32_t> TokenizerVocab::find(std::string_view text) const {
-  const auto found = added_index_.find(std::string(text));
+  const auto found = added_index_.find(text);
   return found == added_index_.end() ? find_model(text) : std::optional(added_[found->second].id);
 }
 

@@ -2,11 +2,11 @@
 
 #include "convert/tokenizer_pipeline.hpp"
 #include "formats/mlt.hpp"
+#include "util/text_hash.hpp"
 
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace ml {
@@ -47,9 +47,9 @@ class TokenizerVocab {
   Result<void> add(AddedEntry entry, std::uint32_t file_id);
 
   const TokenizerJson* source_;
-  std::unordered_map<std::string_view, std::uint32_t> ids_;  // of the model
-  std::vector<std::uint32_t> entry_of_id_;                   // -> source.vocab, or kHole
-  std::unordered_map<std::string, std::uint32_t> added_index_;
+  TextMap<std::uint32_t> ids_;              // of the model
+  std::vector<std::uint32_t> entry_of_id_;  // -> source.vocab, or kHole
+  TextMap<std::uint32_t, std::string> added_index_;
   std::vector<AddedEntry> added_;
   std::uint64_t added_end_ = 0;  // past the largest id of added_
 };

@@ -4,13 +4,13 @@
 #include "util/bytes.hpp"
 #include "util/checked.hpp"
 #include "util/show_name.hpp"
+#include "util/text_hash.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
 #include <unordered_set>
 
 namespace ml {
@@ -238,7 +238,7 @@ class Joiner {
     tensors_.push_back(std::move(plain));
   }
 
-  std::unordered_map<std::string_view, const CheckpointEntry*> by_name_;
+  TextMap<const CheckpointEntry*> by_name_;
   std::unordered_set<const SafetensorsTensor*> used_;
   std::vector<CheckpointTensor> tensors_;
 };

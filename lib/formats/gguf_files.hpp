@@ -2,11 +2,11 @@
 
 #include "formats/gguf.hpp"
 #include "util/mapped_file.hpp"
+#include "util/text_hash.hpp"
 
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 // A model in several GGUF files: NAME-00001-of-00003.gguf and so on. Each says in split.no which one it is
@@ -51,7 +51,7 @@ class GgufFiles {
   Result<void> index();
 
   std::vector<GgufPart> parts_;
-  std::unordered_map<std::string_view, Found> tensors_;
+  TextMap<Found> tensors_;
 };
 
 /// Paths of all splits, the given one first; only the given one where it is no split.

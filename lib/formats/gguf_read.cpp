@@ -3,13 +3,13 @@
 #include "util/bytes.hpp"
 #include "util/checked.hpp"
 #include "util/show_name.hpp"
+#include "util/text_hash.hpp"
 #include "util/utf8.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
-#include <unordered_set>
 
 namespace ml {
 
@@ -138,7 +138,7 @@ class Reader {
   }
 
   bool read_entries() {
-    std::unordered_set<std::string_view> seen;
+    TextSet seen;
     out_.file.entries.reserve(n_entries_);
     for (std::uint64_t i = 0; i < n_entries_; ++i) {
       const std::uint64_t start = at_;
@@ -257,7 +257,7 @@ class Reader {
   }
 
   bool read_tensor_list() {
-    std::unordered_set<std::string_view> seen;
+    TextSet seen;
     out_.file.tensors.reserve(n_tensors_);
     for (std::uint64_t i = 0; i < n_tensors_; ++i) {
       const std::uint64_t start = at_;

@@ -4,6 +4,7 @@
 #include "util/json.hpp"
 #include "util/name_list.hpp"
 #include "util/show_name.hpp"
+#include "util/text_hash.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +13,6 @@
 #include <filesystem>
 #include <map>
 #include <set>
-#include <unordered_map>
 
 namespace ml {
 
@@ -106,7 +106,7 @@ Result<std::vector<std::string>> find_without_index(const std::string& folder) {
 // A tensor is in the shard that the index names, and in no other one.
 Result<void> check_against_index(const std::string& folder, const WeightMap& index,
                                  const std::vector<Shard>& shards) {
-  std::unordered_map<std::string_view, const std::string*> holders;
+  TextMap<const std::string*> holders;
   for (const Shard& shard : shards) {
     for (const SafetensorsTensor& tensor : shard.file.tensors) {
       const auto [entry, fresh] = holders.emplace(tensor.name, &shard.path);

@@ -5,6 +5,7 @@
 #include "util/glob.hpp"
 #include "util/json.hpp"
 #include "util/show_name.hpp"
+#include "util/text_hash.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +16,6 @@
 #include <filesystem>
 #include <functional>
 #include <numeric>
-#include <unordered_set>
 
 namespace ml {
 
@@ -339,7 +339,7 @@ Result<PackPlan> make_pack_plan(const std::string& input, const std::string& out
   ML_CHECK(chooser.check_rules());
   const std::string single = std::filesystem::path(output).filename().string();
   ML_TRY(plan.layout, lay_out(plan.tensors, plan.folder ? options.shard_bytes : 0, single, {}));
-  std::unordered_set<std::string_view> names;
+  TextSet names;
   for (const LayoutShard& shard : plan.layout.shards) {
     for (const LayoutEntry& entry : shard.entries) {
       if (names.insert(entry.name).second) continue;

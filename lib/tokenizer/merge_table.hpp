@@ -3,6 +3,7 @@
 #include "formats/mlt.hpp"
 #include "formats/mog_tokenizer.hpp"
 #include "util/aligned_buffer.hpp"
+#include "util/text_hash.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -63,9 +64,8 @@ class MergeTable {
     std::uint32_t rank_plus_1;  // 0: free
   };
 
-  static std::uint64_t hash_of(std::uint32_t left, std::uint32_t right) {
-    const std::uint64_t mixed = (std::uint64_t(left) << 32 | right) * 0x9E3779B97F4A7C15u;
-    return (mixed ^ mixed >> 32) * 0xBF58476D1CE4E5B9u;
+  std::uint64_t hash_of(std::uint32_t left, std::uint32_t right) const {
+    return hash_(std::uint64_t(left) << 32 | right);
   }
 
   std::size_t find_slot(std::uint64_t hash, std::uint32_t left, std::uint32_t right) const {
@@ -80,6 +80,7 @@ class MergeTable {
   }
 
   const MogTokens* mapped_ = nullptr;
+  NumberHash hash_;
   int shift_ = 0;
   std::span<const MltMerge> merges_;
   AlignedBuffer<Slot> slots_;

@@ -1,8 +1,7 @@
 #pragma once
 
 #include "formats/mlt.hpp"
-
-#include <xxhash.h>
+#include "util/text_hash.hpp"
 
 #include <bit>
 #include <cstdint>
@@ -34,11 +33,12 @@ class PieceTable {
  private:
   std::size_t find_slot(const MltTokens& tokens, std::string_view piece) const {
     const std::size_t mask = slots_.size() - 1;
-    std::size_t i = static_cast<std::size_t>(XXH3_64bits(piece.data(), piece.size())) & mask;
+    std::size_t i = hash_(piece) & mask;
     while (slots_[i] != kNone && tokens.bytes(slots_[i]) != piece) i = (i + 1) & mask;
     return i;
   }
 
+  TextHash hash_;
   std::vector<std::uint32_t> slots_;
 };
 

@@ -12,6 +12,7 @@
 #include "tokenizer/pre_tokenizer.hpp"
 #include "tokenizer/word_cuts.hpp"
 #include "util/space_mark.hpp"
+#include "util/text_hash.hpp"
 
 #include <array>
 #include <memory>
@@ -76,8 +77,8 @@ struct TokenizerImpl {
   ScratchPool scratches;
 
   // The symbols that BPE begins with.
-  std::array<std::uint32_t, 256> byte_tokens;               // kind 1: the fallback; kind 2: all there is
-  std::unordered_map<char32_t, std::uint32_t> char_tokens;  // kind 1
+  std::array<std::uint32_t, 256> byte_tokens;  // kind 1: the fallback; kind 2: all there is
+  std::unordered_map<char32_t, std::uint32_t, NumberHash> char_tokens;  // kind 1
 
   std::vector<MergeTable::Rule> byte_rules;  // kind 2: of the tokens of bytes l and r at 256 l + r
   PieceTable whole_pieces;                   // ignore_merges: the tokens with attr 0

@@ -1,6 +1,7 @@
 #include "util/output_folder.hpp"
 
 #include "util/links.hpp"
+#include "util/random_bits.hpp"
 #include "util/renameat2.hpp"
 #include "util/show_name.hpp"
 #include "util/temporary_file.hpp"
@@ -10,7 +11,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -97,10 +97,7 @@ Result<OutputFolder> OutputFolder::create(const std::string& path, Kind kind, bo
   }
   out.parent_fd_ = ::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (out.parent_fd_ < 0) return io_error("cannot open folder " + parent, path, errno);
-  std::uint64_t random = 0;
-  if (::getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random)
-    random = static_cast<std::uint64_t>(::getpid());
-  out.temporary_ = fmt::format(".{}.{:016x}.tmp", out.name_.substr(0, NAME_MAX - 32), random);
+  out.temporary_ = fmt::format(".{}.{:016x}.tmp", out.name_.substr(0, NAME_MAX - 32), random_bits());
   out.folder_slot_ = temporaries::add(out.parent_fd_, out.temporary_);
   if (out.folder_slot_ < 0)
     return Error{

@@ -1,12 +1,12 @@
 #include "util/temporary_file.hpp"
 
+#include "util/random_bits.hpp"
 #include "util/renameat2.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,7 +14,6 @@
 #include <climits>
 #include <cstdint>
 #include <cstdio>
-#include <ctime>
 #include <utility>
 
 namespace ml {
@@ -31,15 +30,8 @@ Error io_error(std::string what) {
 Error exists_error() { return {.status = Status::io, .message = "exists; -f replaces it"}; }
 
 std::string random_name(const std::string& name) {
-  std::uint64_t random = 0;
-  if (::getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random) {
-    timespec now{};
-    ::clock_gettime(CLOCK_MONOTONIC, &now);
-    random = static_cast<std::uint64_t>(now.tv_nsec) * 0x9e3779b97f4a7c15u +
-             static_cast<std::uint64_t>(::getpid());
-  }
   constexpr std::size_t kFrame = 1 + 1 + 16 + 4;  // dot, dot, random digits, ".tmp"
-  return fmt::format(".{}.{:016x}.tmp", name.substr(0, NAME_MAX - kFrame), random);
+  return fmt::format(".{}.{:016x}.tmp", name.substr(0, NAME_MAX - kFrame), random_bits());
 }
 
 std::string proc_path(int fd) { return fmt::format("/proc/self/fd/{}", fd); }

@@ -1,10 +1,10 @@
 #include <ml/output.hpp>
 
+#include "util/random_bits.hpp"
 #include "util/temporary_file.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -58,10 +58,7 @@ Result<TemporaryFolder> TemporaryFolder::create(const std::string& name) {
   auto impl = std::make_unique<Impl>();
   impl->parent_fd = ::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (impl->parent_fd < 0) return failure("cannot open");
-  std::uint64_t random = 0;
-  if (::getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random)
-    random = static_cast<std::uint64_t>(::getpid());
-  impl->name = fmt::format("{}-{:016x}", name, random);
+  impl->name = fmt::format("{}-{:016x}", name, random_bits());
   impl->path = parent + "/" + impl->name;
   const int slot = temporaries::add(impl->parent_fd, impl->name);
   if (slot < 0) return too_many();
