@@ -42,10 +42,7 @@ TokenizerImpl::TokenizerImpl(MltContents source) : contents(std::move(source)), 
 }
 
 std::uint32_t TokenizerImpl::char_token(char32_t cp) const {
-  if (!mapped) {
-    const auto found = char_tokens.find(cp);
-    return found != char_tokens.end() ? found->second : kNoToken;
-  }
+  if (!mapped) return char_tokens.find(cp);
   std::string text;
   append_utf8(text, cp);
   return mapped->find(text, [this](std::uint32_t id) { return is_symbol(id); }).value_or(kNoToken);
@@ -83,7 +80,7 @@ void TokenizerImpl::index_symbols() {
       std::uint32_t& slot = byte_tokens[static_cast<unsigned char>(bytes[0])];
       if (bytes.size() == 1 && slot == kNoToken) slot = id;
     } else if (const auto cp = single_char(bytes)) {
-      char_tokens.emplace(*cp, id);
+      char_tokens.insert(*cp, id);
     }
   }
 }
@@ -105,7 +102,7 @@ void TokenizerImpl::index_byte_rules() {
 
 void TokenizerImpl::index_cuts() {
   // Without a token a U+2581 is three bytes; what they join with is not worth the search.
-  if (!char_tokens.contains(0x2581)) return word_cuts.join_all();
+  if (char_tokens.find(0x2581) == kNoToken) return word_cuts.join_all();
   std::vector<bool> made(contents.tokens.size());
   for (const MltMerge& merge : contents.merges) made[merge.merged] = true;
   std::string text;

@@ -6,6 +6,7 @@
 #include "formats/mog_tokenizer.hpp"
 #include "tokenizer/added_tokens.hpp"
 #include "tokenizer/bpe.hpp"
+#include "tokenizer/char_table.hpp"
 #include "tokenizer/long_piece_cache.hpp"
 #include "tokenizer/piece_cache.hpp"
 #include "tokenizer/piece_table.hpp"
@@ -18,7 +19,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <unordered_map>
 
 namespace ml {
 
@@ -78,7 +78,7 @@ struct TokenizerImpl {
 
   // The symbols that BPE begins with.
   std::array<std::uint32_t, 256> byte_tokens;  // kind 1: the fallback; kind 2: all there is
-  std::unordered_map<char32_t, std::uint32_t, NumberHash> char_tokens;  // kind 1
+  CharTable char_tokens;                       // kind 1
 
   std::vector<MergeTable::Rule> byte_rules;  // kind 2: of the tokens of bytes l and r at 256 l + r
   PieceTable whole_pieces;                   // ignore_merges: the tokens with attr 0

@@ -11,6 +11,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from arguments import parse, parser_of
+from collisions import byte_level, murmur_texts, xxh3_words
 from json_values import parts, whole
 from resources import Runner
 from tap import Tap
@@ -22,6 +23,7 @@ FOLDER = [["ml-run", "{}", "-q", "--tokens", "1", "-n", "1"], ["mlb-info", "--js
           ["mlb-quant", "{}", "-q", "-f", "-o", "x.mlb"], ["seed-pack", "{}", "-q", "--encoding", "q8", "-f", "-o", "x"],
           ["mog-pack", "{recipe}", "--root", "{}", "-q", "-f", "-o", "x.mog"]]
 TOKENIZER = [["mlt-pack", "{}", "-q", "-f", "-o", "x.mlt"], ["ml-run", "{}", "-q", "-n", "1", "Hello"]]
+PIECES = [["mlt-pack", "{}", "-q", "-f", "-o", "x.mlt"], ["mlt-encode", "-m", "{}"]]
 GGUF = [["mlb-info", "--json", "{}"], ["ml-run", "{}", "-q", "--tokens", "1"], ["mlb-quant", "{}", "-q", "-f", "-o", "x.mlb"],
         ["mlt-pack", "{}", "-q", "-f", "-o", "x.mlt"], ["imatrix-merge", "{}", "-q", "-f", "-o", "x.mli"]]
 
@@ -145,6 +147,31 @@ def ggufs(check):
         check.check(name, path, GGUF)
 
 
+def collisions(check):
+    """Names and tokens that meet in one place of a table, where its hash is the same in every process."""
+    names = murmur_texts(MANY)
+
+    def add_tensors(header, end):
+        header.update((name, {"dtype": "F32", "shape": [0], "data_offsets": [end, end]}) for name in names)
+        return b""
+
+    def add_vocab(tokenizer):
+        tokenizer["model"]["vocab"].update((name, 512 + i) for i, name in enumerate(names))
+
+    def add_pieces(tokenizer):
+        tokenizer["model"].update(ignore_merges=True)
+        tokenizer["model"]["vocab"].update((byte_level(word), 1762 + i) for i, word in enumerate(xxh3_words(MANY, 24)))
+
+    check.safetensors("tensors of one hash", add_tensors)
+    check.folder("tokens of one hash", "models/stories260K", TOKENIZER, "tokenizer.json", add_vocab)
+    check.folder("pieces of one hash", "tokenizers/l3_bos", PIECES, "tokenizer.json", add_pieces)
+    llama = {"general.architecture": "llama"}
+    for name, file in {"values of one hash in a .gguf": gguf({**llama, **dict.fromkeys(names, "v")}), "tensors of one hash in a .gguf": gguf(llama, names)}.items():
+        path = check.run.work / "many.gguf"
+        path.write_bytes(file)
+        check.check(name, path, GGUF)
+
+
 def lines(check):
     stories = str(check.data / "models/stories260K")
     file = check.run.work / "lines"
@@ -185,7 +212,7 @@ def main():
     tap = Tap()
     with tempfile.TemporaryDirectory(prefix="ml-many-") as folder:
         check = Parts(Runner(tap, pathlib.Path(folder)), options.data, str(options.recipes / "llama.json"))
-        for group in (json_texts, headers, ggufs, lines, templates):
+        for group in (json_texts, headers, ggufs, collisions, lines, templates):
             group(check)
     return tap.finish()
 
