@@ -58,7 +58,7 @@ Result<std::string> Interpreter::text_of(const Value& value) {
   if (height_of(value) > 0 && !safe_.empty()) {
     return not_known("text that is marked safe beside a list or dict that is printed");
   }
-  ML_TRY(std::string text, to_text(value));
+  ML_TRY(std::string text, to_text(value, bytes_left()));
   ML_CHECK(charge(text.size()));
   return text;
 }

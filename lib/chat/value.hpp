@@ -104,7 +104,9 @@ bool truth(const Value& value);
 Result<bool> equal(const Value& a, const Value& b);
 
 /// str(value)
-Result<std::string> to_text(const Value& value);
+///
+/// @error limit  more than max_bytes
+Result<std::string> to_text(const Value& value, std::uint64_t max_bytes);
 /// What stands between the items of JSON, and between a key and its value.
 struct Separators {
   std::string item;

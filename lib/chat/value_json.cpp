@@ -103,13 +103,8 @@ class Writer {
       : indent_(indent), separators_(std::move(separators)), max_bytes_(max_bytes) {}
 
   Result<void> put(const Value& value, unsigned level) {
-    if (out.size() > max_bytes_) {
-      return Error{.status = Status::limit, .message = "the template makes too much text"};
-    }
-    if (const auto* text = std::get_if<Text>(&value)) {
-      quote(**text);
-      return {};
-    }
+    ML_CHECK(check_room(0));
+    if (const auto* text = std::get_if<Text>(&value)) return quote(**text);
     if (const auto* list = std::get_if<ListRef>(&value)) {
       if ((*list)->kind == ListKind::list || (*list)->kind == ListKind::tuple) return put_list(**list, level);
     }
@@ -121,7 +116,7 @@ class Writer {
     } else if (const auto* real = std::get_if<double>(&value); real != nullptr && !std::isfinite(*real)) {
       out += std::isnan(*real) ? "NaN" : *real < 0 ? "-Infinity" : "Infinity";
     } else if (is_number(value)) {
-      ML_TRY(const std::string text, to_text(value));
+      ML_TRY(const std::string text, to_text(value, max_bytes_));
       out += text;
     } else {
       return Error{.status = Status::format,
@@ -140,10 +135,10 @@ class Writer {
     }
     out += '[';
     for (std::size_t i = 0; i < list.items.size(); ++i) {
-      separate(i, level + 1);
+      ML_CHECK(separate(i, level + 1));
       ML_CHECK(put(list.items[i], level + 1));
     }
-    break_line(level);
+    ML_CHECK(break_line(level));
     out += ']';
     return {};
   }
@@ -155,30 +150,39 @@ class Writer {
     }
     out += '{';
     for (std::size_t i = 0; i < dict.items.size(); ++i) {
-      separate(i, level + 1);
-      quote(*dict.items[i].first);
+      ML_CHECK(separate(i, level + 1));
+      ML_CHECK(quote(*dict.items[i].first));
       out += separators_.key;
       ML_CHECK(put(dict.items[i].second, level + 1));
     }
-    break_line(level);
+    ML_CHECK(break_line(level));
     out += '}';
     return {};
   }
 
-  void separate(std::size_t i, unsigned level) {
+  Result<void> check_room(std::size_t n_bytes) const {
+    if (out.size() <= max_bytes_ && n_bytes <= max_bytes_ - out.size()) return {};
+    return Error{.status = Status::limit, .message = "the template makes too much text"};
+  }
+
+  Result<void> separate(std::size_t i, unsigned level) {
     if (i > 0) out += separators_.item;
-    break_line(level);
+    return break_line(level);
   }
 
-  void break_line(unsigned level) {
-    if (indent_ < 0) return;
+  Result<void> break_line(unsigned level) {
+    if (indent_ < 0) return {};
+    const std::size_t n_blanks = static_cast<std::size_t>(indent_) * level;
+    ML_CHECK(check_room(n_blanks));
     out += '\n';
-    out.append(static_cast<std::size_t>(indent_) * level, ' ');
+    out.append(n_blanks, ' ');
+    return {};
   }
 
-  void quote(const std::string& text) {
+  Result<void> quote(const std::string& text) {
     out += '"';
     for (const char c : text) {
+      ML_CHECK(check_room(0));
       switch (c) {
         case '"': out += "\\\""; break;
         case '\\': out += "\\\\"; break;
@@ -196,6 +200,7 @@ class Writer {
       }
     }
     out += '"';
+    return {};
   }
 
   std::int64_t indent_;

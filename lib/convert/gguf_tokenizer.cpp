@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace ml {
 
@@ -108,13 +109,14 @@ Result<std::vector<TokenType>> read_types(const GgufFile& file, std::size_t n) {
 }
 
 Result<std::vector<float>> read_scores(const GgufFile& file, std::size_t n) {
-  constexpr std::string_view kRule = "an array of f32";
+  constexpr std::string_view kRule = "an array of f32 without a NaN";
   ML_TRY(const std::vector<GgufValue> elements, read_elements(file, kScores, n, kRule));
   std::vector<float> scores;
   scores.reserve(n);
   for (const GgufValue& element : elements) {
     if (element.type != GgufType::f32) return wrong(file, kScores, kRule);
     scores.push_back(load_le<float>(element.bytes.data()));
+    if (std::isnan(scores.back())) return wrong(file, kScores, kRule);
   }
   return scores;
 }
@@ -157,10 +159,15 @@ class MergeMaker {
     }
   }
 
-  std::vector<TokenizerJson::MergeRow> make() {
+  /// @error limit  more rules than kRulesPerToken for each token
+  Result<std::vector<TokenizerJson::MergeRow>> make() {
     for (const auto& entry : vocab_) {
       const auto found = ids_.find(entry.text);
       if (found != ids_.end() && found->second == entry.id) cut(entry);
+      if (rules_.size() <= kRulesPerToken * vocab_.size()) continue;
+      return Error{.status = Status::limit,
+                   .message = fmt::format("the tokens of {} can be cut into two others in over {} ways each",
+                                          kTokens, kRulesPerToken)};
     }
     std::stable_sort(rules_.begin(), rules_.end(), [](const Rule& a, const Rule& b) {
       if (a.score != b.score) return a.score > b.score;
@@ -176,6 +183,8 @@ class MergeMaker {
   }
 
  private:
+  static constexpr std::size_t kRulesPerToken = 16;  // trained vocabularies have two or three
+
   struct Rule {
     std::string_view text;
     std::size_t cut;
@@ -299,7 +308,7 @@ Result<MltContents> convert_parts(const GgufFile& file, ConversionLog& log) {
   source.document = {{"added_tokens", std::move(added)}};
   if (scored) {
     ML_TRY(const std::vector<float> scores, read_scores(file, texts.size()));
-    source.merges = MergeMaker(source.vocab, types, scores).make();
+    ML_TRY(source.merges, MergeMaker(source.vocab, types, scores).make());
   } else {
     ML_CHECK(read_merges(file, source));
   }

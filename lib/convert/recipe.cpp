@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace ml {
 
@@ -66,7 +67,9 @@ class Expander {
         return recipe_error(at + ".for",
                             fmt::format("is \"{}\", the variable of a loop around it", variable));
     }
-    if (!mentions(object["entries"], "{" + variable + "}")) {
+    ML_CHECK(count(at));
+    if (const json& entries = object["entries"];
+        searched_.insert(&entries).second && !mentions(entries, "{" + variable + "}")) {
       return recipe_error(at + ".for", fmt::format("is \"{}\", but no entry has {{{}}}", variable, variable));
     }
     const json& range = object["range"];
@@ -97,6 +100,10 @@ class Expander {
 
   static Error too_many(const std::string& at) {
     return recipe_error(at, fmt::format("makes more than {} entries", kMaxRecipeEntries), Status::limit);
+  }
+
+  static Error too_long(const std::string& at) {
+    return recipe_error(at, fmt::format("makes texts of more than {} bytes", kMaxRecipeBytes), Status::limit);
   }
 
   Result<std::uint64_t> bound(const json& value, const std::string& at) {
@@ -150,14 +157,18 @@ class Expander {
   }
 
   // A string with its variables replaced.
-  Result<std::string> text(const json& value, const std::string& at) const {
+  Result<std::string> text(const json& value, const std::string& at) {
     if (!value.is_string()) return recipe_error(at, fmt::format("is {}, must be a string", show_json(value)));
     std::string_view rest = value.get_ref<const std::string&>();
     std::string result;
     for (;;) {
       const std::size_t open = rest.find_first_of("{}");
       result += rest.substr(0, open);
-      if (open == rest.npos) return result;
+      if (open == rest.npos) {
+        n_bytes_ += result.size();
+        if (n_bytes_ > kMaxRecipeBytes) return too_long(at);
+        return result;
+      }
       const std::size_t close = rest.find('}', open);
       const std::string_view name = rest[open] == '{' && close != rest.npos
                                         ? rest.substr(open + 1, close - open - 1)
@@ -176,7 +187,9 @@ class Expander {
   RecipeFiles& files_;
   std::vector<RecipeEntry>& out_;
   std::vector<Variable> variables_;
+  std::set<const json*> searched_;  // entries of loops that mention its variable
   std::size_t n_steps_ = 0;
+  std::size_t n_bytes_ = 0;
 };
 
 }  // namespace

@@ -73,6 +73,8 @@ struct RecipeEntry {
 
 /// Entries of one recipe at most: more than a model has slots.
 inline constexpr std::size_t kMaxRecipeEntries = 1 << 17;
+/// Bytes of their names, paths and encodings at most.
+inline constexpr std::size_t kMaxRecipeBytes = 64 << 20;
 
 /// All entries in order, loops unrolled.
 Result<std::vector<RecipeEntry>> expand_entries(const nlohmann::json& tensors, RecipeFiles& files);

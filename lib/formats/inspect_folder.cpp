@@ -15,13 +15,15 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::size_t kMaxPrefix = 100;  // bytes of a field's name that it has of the objects around it
+
 // The keys of config.json as far as they are single values; what they mean is the description's business.
 void add_config_fields(const json& object, const std::string& prefix, FileReport& report) {
   for (const auto& [key, value] : object.items()) {
     const std::string name = prefix + key;
     if (value.is_null()) continue;  // the same as a missing key
     if (value.is_object()) {
-      add_config_fields(value, name + ".", report);
+      add_config_fields(value, name.substr(0, kMaxPrefix) + ".", report);
     } else if (value.is_number_unsigned()) {
       report.fields.push_back({name, value.get<std::uint64_t>()});
     } else if (value.is_number_integer()) {

@@ -1,7 +1,9 @@
 #include <ml/probe.hpp>
+#include <ml/target.hpp>
 
 #include "probe/timing.hpp"
 
+#include <algorithm>
 #include <atomic>
 
 #if defined(__x86_64__)
@@ -71,6 +73,7 @@ double int8_operations_per_second(unsigned n_threads, Target target) {
   [[maybe_unused]] const auto name = target_name(target);
 #if defined(__x86_64__)
   constexpr int kRuns = 5;
+  n_threads = std::min(n_threads, available_threads());  // more take turns
   if (name == "avx512") {
     return n_threads * kAvx512Operations /
            median_seconds(n_threads, kRuns, [](unsigned) { multiply_avx512(); });

@@ -1,4 +1,5 @@
 #include <ml/probe.hpp>
+#include <ml/target.hpp>
 
 #include "probe/timing.hpp"
 
@@ -40,6 +41,7 @@ ReadProbe::ReadProbe()
 ReadProbe::~ReadProbe() { ::operator delete(words_, kHugePage); }
 
 double ReadProbe::bytes_per_second(unsigned n_threads) const {
+  n_threads = std::min(n_threads, available_threads());  // more take turns
   const std::uint64_t share = kWords / n_threads;
   const double seconds =
       median_seconds(n_threads, 5, [&](unsigned thread) { read_words(words_ + thread * share, share); });

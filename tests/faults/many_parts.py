@@ -19,6 +19,7 @@ from tap import Tap
 MANY = 200_000
 CPU_SECONDS = 30  # a second or two is usual, the square of MANY takes minutes
 SPACE = 4 << 30
+SMALL_SPACE = 400 << 20
 FOLDER = [["ml-run", "{}", "-q", "--tokens", "1", "-n", "1"], ["mlb-info", "--json", "{}"], ["mlb-info", "--check", "{}"],
           ["mlb-quant", "{}", "-q", "-f", "-o", "x.mlb"], ["seed-pack", "{}", "-q", "--encoding", "q8", "-f", "-o", "x"],
           ["mog-pack", "{recipe}", "--root", "{}", "-q", "-f", "-o", "x.mog"]]
@@ -110,7 +111,7 @@ def headers(check):
 
 
 def gguf(values, tensors=()):
-    """A file without a model's weights. @param values  texts, lists of texts, or lists of int32"""
+    """A file without a model's weights. @param values  texts, lists of texts, of int32 or of float32"""
     def text(value):
         return struct.pack("<Q", len(value.encode())) + value.encode()
 
@@ -121,6 +122,8 @@ def gguf(values, tensors=()):
             body.append(struct.pack("<I", 8) + text(value))
         elif isinstance(value[0], str):
             body.append(struct.pack("<IIQ", 9, 8, len(value)) + b"".join(map(text, value)))
+        elif isinstance(value[0], float):
+            body.append(struct.pack(f"<IIQ{len(value)}f", 9, 6, len(value), *value))
         else:
             body.append(struct.pack(f"<IIQ{len(value)}i", 9, 5, len(value), *value))
     body += [text(name) + struct.pack("<IQIQ", 1, 8, 0, 32 * i) for i, name in enumerate(tensors)]
@@ -208,12 +211,41 @@ def templates(check):
         check.check(name, folder, [["ml-run", "{}", "-q", "-n", "1", "--chat", "Hi"]])
 
 
+def small_causes(check):
+    """Inputs of a few bytes, or of a megabyte, that would make gigabytes: a refusal by name comes before the memory's end."""
+    def refused(name, command, says, status=1):
+        complaint = check.run.complaint([str(part) for part in command], says, space=SMALL_SPACE, cpu=CPU_SECONDS, status=status)
+        check.run.tap.report(f"little memory for {name}", complaint)
+
+    folder = check.run.work / "template"
+    for name, template in {"control characters in a list": r"{{ ['\x01' * 1000000] * 140 }}", "control characters as JSON": r"{{ ('\x01' * 60000000) | tojson }}",
+                           "a list in lists": "{% set t = ['a' * 1000000] * 140 %}" + "{% set t = [t] %}" * 90 + "{{ t }}"}.items():
+        (folder / "chat_template.jinja").write_text(template)
+        refused(name, ["ml-run", folder, "-q", "-n", "1", "--chat", "Hi"], "the template makes too much text")
+    long_key = check.run.work / "long-key"
+    shutil.copytree(check.data / "oracle/llama2-mha", long_key)
+    config = json.loads((long_key / "config.json").read_text())
+    (long_key / "config.json").write_text(json.dumps({**config, "k" * 100_000: dict.fromkeys(texts("")[:10_000], 1)}))
+    refused("keys below a long one", ["mlb-info", long_key], "", status=0)
+    recipe = json.loads(pathlib.Path(check.recipe).read_text())
+    entry = {"name": "layers.{i}.attn_norm", "file": "weights", "path": "x" * 1_000_000, "encoding": "f32"}
+    recipe["tensors"] = [{"for": "i", "range": [0, 3000], "entries": [entry]}]
+    path = check.run.work / "recipe"
+    path.write_text(json.dumps(recipe))
+    refused("texts of a recipe", ["mog-pack", path, "--root", check.data / "oracle/llama2-mha", "-q", "-o", "x.mog"], "makes texts of more than")
+    runs = ["x" * n for n in range(1, 500)]
+    vocab = check.run.work / "runs.gguf"
+    vocab.write_bytes(gguf({"general.architecture": "llama", "tokenizer.ggml.model": "llama", "tokenizer.ggml.tokens": runs,
+                            "tokenizer.ggml.scores": [-float(n) for n in range(len(runs))]}))
+    refused("cuts of tokens", ["mlt-pack", vocab, "-q", "-o", "x.mlt"], "can be cut into two others")
+
+
 def main():
     options = parse(parser_of(__doc__, "data", "recipes"))
     tap = Tap()
     with tempfile.TemporaryDirectory(prefix="ml-many-") as folder:
         check = Parts(Runner(tap, pathlib.Path(folder)), options.data, str(options.recipes / "llama.json"))
-        for group in (json_texts, headers, ggufs, collisions, lines, templates):
+        for group in (json_texts, headers, ggufs, collisions, lines, templates, small_causes):
             group(check)
     return tap.finish()
 

@@ -16,6 +16,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cmath>
 #include <functional>
 #include <sstream>
 
@@ -253,6 +254,21 @@ TEST_CASE("a GGUF tokenizer that does not fit is refused by key", "[formats]") {
            f.erase("tokenizer.ggml.token_type");
          }),
          "element 0 of tokenizer.ggml.tokens has 600 bytes, may have 512 at most (ML_E_LIMIT)");
+  // A run of 100 letters, and every shorter one: 99 ways to cut the longest.
+  const auto runs = [](float score) {
+    return [score](auto& f) {
+      std::string texts;
+      for (std::size_t n = 1; n <= 100; ++n) texts += B::text(std::string(n, 'x'));
+      f.set("tokenizer.ggml.tokens", B::array(GgufType::string, 100, texts));
+      f.erase("tokenizer.ggml.token_type");
+      f.erase("tokenizer.ggml.scores");
+      f.add_numbers("tokenizer.ggml.scores", GgufType::f32, std::vector<float>(100, score));
+    };
+  };
+  starts(sp(runs(1)),
+         "the tokens of tokenizer.ggml.tokens can be cut into two others in over 16 ways each (ML_E_LIMIT)");
+  starts(sp(runs(NAN)),
+         "tokenizer.ggml.scores is an array of 100 f32, must be an array of f32 without a NaN");
 }
 
 TEST_CASE("llama.cpp's vocabularies give the ids that lie beside them", "[formats]") {

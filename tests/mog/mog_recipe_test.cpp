@@ -284,6 +284,16 @@ TEST_CASE("every mistake in a recipe is named with its JSON path", "[mog][recipe
              {"range", {0, 1ull << 60}},
              {"entries", {{{"for", "j"}, {"range", {0, 0}}, {"entries", {entry("{i}{j}", "")}}}}}};
        }},
+      {"makes more than 131072 entries",  // loops over nothing, many in each turn
+       [](json& r) {
+         const json nothing{{"for", "j"}, {"range", {0, 0}}, {"entries", {entry("{i}{j}", "")}}};
+         r["tensors"][1] = {{"for", "i"}, {"range", {0, 1000}}, {"entries", json(200, nothing)}};
+       }},
+      {"makes texts of more than 67108864 bytes",
+       [](json& r) {
+         r["tensors"][1] = {
+             {"for", "i"}, {"range", {0, 1000}}, {"entries", {entry("{i}" + std::string(100'000, 'x'), "")}}};
+       }},
       {"tensors[1].entries[1].transform is \"transpose\", must be rope_interleave",
        [q](json& r) { q(r)["transform"] = "transpose"; }},
       {"tensors[1].entries[1].transform has the bounds \"5\"",
