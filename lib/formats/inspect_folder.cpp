@@ -27,7 +27,7 @@ void add_config_fields(const json& object, const std::string& prefix, FileReport
     } else if (value.is_number_integer()) {
       report.fields.push_back({name, value.get<std::int64_t>()});
     } else if (value.is_number()) {
-      report.fields.push_back({name, value.get<float>()});
+      report.fields.push_back({name, value.get<double>()});
     } else if (value.is_boolean()) {
       report.fields.push_back({name, value.get<bool>()});
     } else {

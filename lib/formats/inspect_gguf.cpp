@@ -44,9 +44,9 @@ InfoField::Value field_value(const GgufValue& value) {
   if (const auto count = value.count()) return *count;
   if (value.type == GgufType::f32) return load_le<float>(value.bytes.data());
   if (value.type == GgufType::array) return array_text(value);
-  const double number = *value.number();
-  if (value.type == GgufType::f64) return fmt::format("{}", number);
-  return static_cast<std::int64_t>(number);  // a negative whole number: its type has at most 64 bits
+  if (value.type == GgufType::f64) return load_le<double>(value.bytes.data());
+  if (value.type == GgufType::i64) return load_le<std::int64_t>(value.bytes.data());
+  return static_cast<std::int64_t>(*value.number());  // a negative whole number of at most 32 bits
 }
 
 std::uint32_t layer_of(std::string_view name) {

@@ -1,6 +1,7 @@
 #include "catch.hpp"
 #include "data.hpp"
 #include "folder.hpp"
+#include "formats/gguf_builder.hpp"
 #include "formats/mlb_builder.hpp"
 #include "formats/registry.hpp"
 #include "util/bytes.hpp"
@@ -199,6 +200,32 @@ TEST_CASE("a model that no family reads is no broken file", "[formats]") {
   CHECK_FALSE(report->desc);
   CHECK(report->note.find("model_type is \"mamba\"") == 0);
   CHECK(report->arrays.size() == checkpoint.tensors.size());
+}
+
+TEST_CASE("numbers of a config.json and of a .gguf are reported as they are", "[formats]") {
+  const TempFolder folder;
+  TinyCheckpoint tiny;
+  tiny.config["large"] = 123456789.123;
+  tiny.config["huge"] = 1e300;
+  tiny.config["negative"] = std::numeric_limits<std::int64_t>::min() + 1;
+  tiny.write(folder);
+  const auto checkpoint = inspect(folder.path());
+  REQUIRE(checkpoint);
+  CHECK(std::get<double>(find_field(*checkpoint, "large")->value) == 123456789.123);
+  CHECK(std::get<double>(find_field(*checkpoint, "huge")->value) == 1e300);
+  CHECK(std::get<std::int64_t>(find_field(*checkpoint, "negative")->value) == -INT64_MAX);
+
+  GgufBuilder builder;
+  builder.entries.emplace_back("double", GgufBuilder::type(GgufType::f64) + GgufBuilder::le(1e300));
+  builder.entries.emplace_back("negative",
+                               GgufBuilder::type(GgufType::i64) + GgufBuilder::le<std::int64_t>(-INT64_MAX));
+  builder.entries.emplace_back("small", GgufBuilder::type(GgufType::i8) + GgufBuilder::le<std::int8_t>(-3));
+  folder.write("x.gguf", builder.file());
+  const auto gguf = inspect(folder.file("x.gguf"));
+  REQUIRE(gguf);
+  CHECK(std::get<double>(find_field(*gguf, "double")->value) == 1e300);
+  CHECK(std::get<std::int64_t>(find_field(*gguf, "negative")->value) == -INT64_MAX);
+  CHECK(std::get<std::int64_t>(find_field(*gguf, "small")->value) == -3);
 }
 
 TEST_CASE("safetensors of any shape are reported", "[formats]") {
