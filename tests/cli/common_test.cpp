@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <sstream>
 #include <string>
@@ -47,6 +48,13 @@ TEST_CASE("JSON that tools read has no NUL byte and no key twice in an object", 
     CHECK(parsed.error().message == "JSON key \"a\" is there twice");
     CHECK(parsed.error().status == ml::Status::format);
   }
+}
+
+TEST_CASE("decimals do not grow long", "[cli]") {
+  CHECK(decimal(1.23456, 4) == "1.2346");
+  CHECK(decimal(1e14, 1) == "100000000000000.0");
+  CHECK(decimal(-1.5e300, 2) == "-1.50e+300");
+  CHECK(decimal(std::numeric_limits<double>::infinity(), 4) == "inf");
 }
 
 TEST_CASE("a number of things", "[cli]") {
