@@ -91,11 +91,12 @@ void add_file_report(const GgufFile& file, std::uint32_t index, FileReport& repo
 void add_all_files(const std::shared_ptr<const InputBytes>& input, const std::string& path,
                    FileReport& report) {
   std::vector<std::string> paths{path};
+  UnopenedFiles unopened;
   for (std::size_t i = 0; i < paths.size(); ++i) {
     auto bytes =
         i == 0 ? Result<std::shared_ptr<const InputBytes>>(input) : InputBytes::open_regular(paths[i]);
     if (!bytes) {
-      report.defects.push_back(std::move(bytes.error()));
+      unopened.add(std::move(bytes.error()), report);
       continue;
     }
     add_file(report, paths[i], *bytes);
@@ -112,6 +113,7 @@ void add_all_files(const std::shared_ptr<const InputBytes>& input, const std::st
       report.defects.push_back(std::move(all.error()));
     }
   }
+  unopened.finish(path, report);
 }
 
 Result<ModelDesc> describe_files(const GgufFiles& files) {
