@@ -6,6 +6,7 @@
 #include "common/tool.hpp"
 #include "seed_pack/latent.hpp"
 
+#include <ml/inspect.hpp>
 #include <ml/seed_pack.hpp>
 
 #include <CLI/CLI.hpp>
@@ -95,6 +96,15 @@ bool take_importance(cli::Tool& tool, const Arguments& arguments, ml::SeedPackOp
   for (const std::string& note : imatrix->notes) tool.note(fmt::format("{}: {}", arguments.imatrix, note));
   options.importance = *std::move(importance);
   return true;
+}
+
+// Those that are read besides the checkpoint and the loader.
+std::vector<std::string> other_inputs(const Arguments& arguments) {
+  std::vector<std::string> inputs{arguments.imatrix, arguments.latent.calibrate};
+  if (!arguments.latent.tokenizer.empty()) {
+    for (std::string& file : ml::input_files(arguments.latent.tokenizer)) inputs.push_back(std::move(file));
+  }
+  return inputs;
 }
 
 // @return false after a usage error
@@ -188,6 +198,7 @@ void pack(cli::Tool& tool, const Arguments& arguments) {
   ml::SeedPackOptions options{.encoding = *ml::find_pack_encoding(arguments.encoding),
                               .shard_bytes = parse_size(arguments.shard_size),
                               .loader = arguments.loader,
+                              .inputs = other_inputs(arguments),
                               .work = arguments.work,
                               .threads = tool.threads(),
                               .target = tool.target(),

@@ -2,9 +2,11 @@
 
 #include "common/text.hpp"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace cli {
@@ -15,6 +17,8 @@ using nlohmann::ordered_json;
 
 std::string cell(const ordered_json& value) {
   if (value.is_null() || value.empty()) return "";
+  if (value.is_number_float() && !std::isfinite(value.get<double>()))
+    return fmt::format("{}", value.get<double>());
   const std::string text = value.is_string() ? value.get<std::string>() : json_text(value);
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";

@@ -93,6 +93,7 @@ ml::Result<Ids> parse_decimal(std::string_view text) {
 
 ml::Result<Ids> parse_jsonl(std::string_view text) {
   const auto line = parse_json(text);
+  if (!line && !line.error().offset) return line.error();
   if (!line || !line->is_object() || !line->contains("ids") || !(*line)["ids"].is_array()) {
     return bad("the line is not {\"ids\": [...]}", 0);
   }

@@ -16,7 +16,8 @@ inline constexpr std::size_t kMaxJsonKeys = 1024;
 /// Parses one JSON text whose keys keep their order. What passes may be walked, compared and printed by
 /// recursion, and its keys be looked for one by one.
 ///
-/// @error format  not JSON, a number that no double holds; offset is counted from the start of `text`
+/// @error format  not JSON, a number that no double holds: with the offset from the start of `text`; a key
+///                that an object holds twice
 /// @error limit   nested too deeply, an object with too many keys
 ml::Result<nlohmann::ordered_json> parse_json(std::string_view text);
 

@@ -38,6 +38,11 @@ std::string scaled(std::uint64_t number, const char* unit) {
 std::string human_size(std::uint64_t bytes) { return scaled(bytes, "B"); }
 std::string human_count(std::uint64_t count) { return scaled(count, ""); }
 
+std::string decimal(double value, int digits) {
+  return std::fabs(value) < 1e15 ? fmt::format("{:.{}f}", value, digits)
+                                 : fmt::format("{:.{}e}", value, digits);
+}
+
 std::string counted(std::uint64_t n, std::string_view noun) {
   return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
 }

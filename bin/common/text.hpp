@@ -16,6 +16,9 @@ std::string human_size(std::uint64_t bytes);
 /// @return "512", "1.1 M", "7.0 G": decimal units
 std::string human_count(std::uint64_t count);
 
+/// @return a number with `digits` after its point, from 1e15 on with an exponent; "inf"
+std::string decimal(double value, int digits);
+
 /// @return "1 token", "2 tokens"; `noun` takes an s
 std::string counted(std::uint64_t n, std::string_view noun);
 

@@ -127,13 +127,18 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   text.erase(std::remove(text.begin(), text.end(), kBracketMark), text.end());
   // CLI11's words for a wrong and a missing value: "Could not convert: --size = x" and
   // "--size: 1 required UINT missing".
+  constexpr std::string_view kRequired = " required ";
   constexpr std::string_view kConvert = "Could not convert: ";
   if (const std::size_t equals = text.find(" = ");
       text.starts_with(kConvert) && equals != std::string::npos) {
     return fmt::format("{} is '{}', must be a number", text.substr(kConvert.size(), equals - kConvert.size()),
                        text.substr(equals + 3));
   }
-  if (text.ends_with(" missing")) return text.substr(0, text.find(':')) + ": a value is missing";
+  // A type may hold control characters, and with a NUL the text ends there.
+  const std::size_t colon = text.find(": ");
+  const std::size_t count = text.find_first_not_of("0123456789", std::min(colon, text.size() - 2) + 2);
+  if (colon != text.npos && count > colon + 2 && text.compare(count, kRequired.size(), kRequired) == 0)
+    return text.substr(0, colon) + ": a value is missing";
   return text;
 }
 

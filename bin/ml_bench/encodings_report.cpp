@@ -86,7 +86,8 @@ Cells encoding_table(const Comparison& comparison) {
                                  speed_cell(comparison.find(i, false)), speed_cell(comparison.find(i, true))};
     if (scored) {
       const ml::EvaluationSums& sums = variant.scores->sums;
-      row.push_back(fmt::format("{:.4f} ± {:.4f}", sums.perplexity().mean, sums.perplexity().error));
+      row.push_back(fmt::format("{} ± {}", cli::decimal(sums.perplexity().mean, 4),
+                                cli::decimal(sums.perplexity().error, 4)));
       row.push_back(sums.compared() ? fmt::format("{:.4g} ± {:.2g}", sums.kl().mean, sums.kl().error) : "0");
       row.push_back(sums.compared() ? fmt::format("{:.2f} %", 100 * sums.top_agreement().mean) : "100 %");
     }

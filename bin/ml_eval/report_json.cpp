@@ -8,6 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <limits>
+
 namespace ml_eval {
 
 namespace {
@@ -69,6 +72,34 @@ std::vector<ordered_json> by_window(const Plan& plan, const Result& result) {
 // What two results must have in common to be joined.
 constexpr const char* kSame[] = {"model", "against", "ctx", "stride", "bos", "acts", "kv"};
 
+bool is_text(const ordered_json& value) { return value.is_string(); }
+bool is_text_or_null(const ordered_json& value) { return value.is_string() || value.is_null(); }
+bool is_texts(const ordered_json& value) {
+  return value.is_array() && std::all_of(value.begin(), value.end(), is_text);
+}
+bool is_flag(const ordered_json& value) { return value.is_boolean(); }
+bool is_count(const ordered_json& value) { return value.is_number_unsigned(); }
+bool is_u32(const ordered_json& value) {
+  return is_count(value) && value.get<std::uint64_t>() <= std::numeric_limits<std::uint32_t>::max();
+}
+
+// What a result must have besides its sums and parts.
+struct Rule {
+  const char* key;
+  bool (*holds)(const ordered_json& value);
+  const char* text;
+};
+constexpr Rule kRules[] = {{"model", is_text, "a text"},
+                           {"against", is_text_or_null, "a text or null"},
+                           {"texts", is_texts, "a list of texts"},
+                           {"n_texts", is_count, "a whole number"},
+                           {"n_windows", is_count, "a whole number"},
+                           {"ctx", is_u32, "a whole number of 32 bits"},
+                           {"stride", is_u32, "a whole number of 32 bits"},
+                           {"bos", is_flag, "true or false"},
+                           {"acts", is_text, "a text"},
+                           {"kv", is_text, "a text"}};
+
 ml::Error error_of(const std::string& message) { return {.status = ml::Status::format, .message = message}; }
 
 // The objects of a file, one a line.
@@ -79,13 +110,10 @@ ml::Result<std::vector<ordered_json>> read_results(const std::string& path) {
   if (!objects) return objects.error();
   for (const ordered_json& object : *objects) {
     if (!object.is_object() || !object.contains("sums")) return error_of("is no result of ml-eval --json");
-    for (const char* key : kSame) {
-      if (!object.contains(key)) return error_of(fmt::format("{} is missing", key));
-    }
     if (!object.contains("parts")) return error_of("parts is missing");
-    for (const char* key : {"n_texts", "n_windows", "ctx", "stride"}) {
-      if (!object.contains(key) || !object[key].is_number_unsigned())
-        return error_of(fmt::format("{} must be a whole number", key));
+    for (const Rule& rule : kRules) {
+      if (!object.contains(rule.key)) return error_of(fmt::format("{} is missing", rule.key));
+      if (!rule.holds(object[rule.key])) return error_of(fmt::format("{} must be {}", rule.key, rule.text));
     }
   }
   if (objects->empty()) return error_of("holds no result of ml-eval --json");
@@ -107,8 +135,15 @@ ml::Result<void> join(ordered_json& all, const ordered_json& next, Result& resul
                                               all[key].dump())};
     }
   }
-  all["n_windows"] = all["n_windows"].get<std::uint64_t>() + next["n_windows"].get<std::uint64_t>();
-  for (const auto& name : next.value("texts", ordered_json::array())) {
+  const auto n_before = all["n_windows"].get<std::uint64_t>();
+  const auto n_more = next["n_windows"].get<std::uint64_t>();
+  if (n_more > std::numeric_limits<std::uint64_t>::max() - n_before) {
+    return ml::Error{.status = ml::Status::limit,
+                     .message = fmt::format("n_windows is {}, after {} in the results before: too many",
+                                            n_more, n_before)};
+  }
+  all["n_windows"] = n_before + n_more;
+  for (const auto& name : next["texts"]) {
     const auto& names = all["texts"];
     if (std::find(names.begin(), names.end(), name) == names.end()) all["texts"].push_back(name);
   }

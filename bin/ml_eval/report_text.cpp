@@ -13,7 +13,7 @@ namespace {
 using Align = cli::Table::Align;
 
 std::string with_error(const ml::Estimate& estimate, int digits = 4) {
-  return fmt::format("{:.{}f} ± {:.{}f}", estimate.mean, digits, estimate.error, digits);
+  return fmt::format("{} ± {}", cli::decimal(estimate.mean, digits), cli::decimal(estimate.error, digits));
 }
 std::string percent(const ml::Estimate& share) {
   return fmt::format("{:.2f} ± {:.2f} %", 100 * share.mean, 100 * share.error);
@@ -93,7 +93,7 @@ Rows position_rows(const ml::EvaluationSums& sums) {
     one.add(0, mean);
     const std::uint64_t first = i == 0 ? 0 : std::uint64_t(1) << i;
     std::vector<std::string> row{fmt::format("{} - {}", first, (std::uint64_t(2) << i) - 1),
-                                 fmt::format("{}", p.n_tokens), fmt::format("{:.4f}", one.perplexity().mean)};
+                                 fmt::format("{}", p.n_tokens), cli::decimal(one.perplexity().mean, 4)};
     if (sums.compared()) {
       row.push_back(small(p.kl.value() / n));
       row.push_back(fmt::format("{:.2f} %", 100 * static_cast<double>(p.n_same_top) / n));

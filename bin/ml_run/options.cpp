@@ -2,6 +2,8 @@
 
 #include "common/shard.hpp"
 
+#include <ml/tokenizer.hpp>
+
 #include <CLI/CLI.hpp>
 
 #include <charconv>
@@ -214,6 +216,7 @@ std::string usage_problem(const RunOptions& options) {
   }
   for (const std::string& stop : options.stops) {
     if (stop.empty()) return "--stop is empty, must be a text";
+    if (ml::find_invalid_utf8(stop)) return fmt::format("--stop is '{}', must be UTF-8", stop);
   }
   if (options.logits == "-" && options.n > 0) {
     return "--logits - needs -n 0, since text goes to standard output too";

@@ -48,6 +48,7 @@ bool read_stops(const json& value, std::vector<std::string>& out) {
 ml::Result<Request> parse_request(std::string_view line, const RunOptions& options,
                                   const ml::Tokenizer& tokenizer) {
   const auto object = parse_json(line);
+  if (!object && !object.error().offset) return object.error();
   if (!object || !object->is_object())
     return ml::Error{.status = ml::Status::format, .message = "the line is no JSON object"};
   Request request{.tokens = {}, .n = options.n, .sampling = options.sampling, .stops = options.stops};

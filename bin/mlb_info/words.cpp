@@ -33,7 +33,7 @@ nlohmann::ordered_json value_json(const ml::InfoField::Value& value) {
   return std::visit(
       [](const auto& held) -> nlohmann::ordered_json {
         if constexpr (std::is_same_v<std::decay_t<decltype(held)>, float>) {
-          return float_json(held);
+          return float_json(held);  // a double that is not finite becomes null, too
         } else {
           return held;
         }

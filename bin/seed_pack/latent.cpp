@@ -79,8 +79,9 @@ std::string latent_text(const ml::LatentReport& report) {
                fmt::format("{:.4f}", layer.rotation_lost), fmt::format("{:.4f}", layer.latent_lost),
                fmt::format("{:.6f}", layer.kl)});
   }
-  return table.text() + fmt::format("all: KL {:.6f}, perplexity {:.4f}, before {:.4f} ({} of {} tokens)\n",
-                                    report.kl, report.perplexity, report.base_perplexity, report.n_scored,
+  return table.text() + fmt::format("all: KL {:.6f}, perplexity {}, before {} ({} of {} tokens)\n", report.kl,
+                                    cli::decimal(report.perplexity, 4),
+                                    cli::decimal(report.base_perplexity, 4), report.n_scored,
                                     report.n_tokens);
 }
 

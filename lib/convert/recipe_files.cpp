@@ -2,6 +2,7 @@
 
 #include "util/bytes.hpp"
 #include "util/json.hpp"
+#include "util/name_list.hpp"
 #include "util/show_name.hpp"
 #include "util/try.hpp"
 
@@ -91,11 +92,10 @@ Result<RecipeFiles> RecipeFiles::create(const json& files, std::string root) {
 Result<std::string> RecipeFiles::path(const std::string& name, const std::string& at) const {
   const auto found = paths_.find(name);
   if (found != paths_.end()) return found->second;
-  std::vector<std::string> names;
-  for (const auto& [known, path] : paths_) names.push_back(show_name(known));
-  return recipe_error(
-      at, fmt::format("is \"{}\", must be a name in files: {}", show_name(name),
-                      names.empty() ? "there is none" : fmt::format("{}", fmt::join(names, ", "))));
+  NameList names;
+  for (const auto& [known, path] : paths_) names.add(known);
+  return recipe_error(at, fmt::format("is \"{}\", must be a name in files: {}", show_name(name),
+                                      names.empty() ? "there is none" : names.names()));
 }
 
 Result<const json*> RecipeFiles::document(const std::string& name, const std::string& at) {

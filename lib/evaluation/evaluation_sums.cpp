@@ -2,6 +2,8 @@
 
 #include "util/exact_math.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cfloat>
@@ -25,12 +27,12 @@ double middle_of(std::uint32_t kl_class) {
   return std::bit_cast<float>(kl_class << 16 | 0x8000u);
 }
 
-double exp_of(double x) { return exact_exp(std::clamp(x, -700.0, 700.0)); }
-
-// e^mean, and what an error of the mean makes of it.
+// e^mean, infinite where no double holds it, and what an error of the mean makes of it.
 Estimate exponential(const Estimate& log) {
-  const double value = exp_of(log.mean);
-  return {value, value * log.error};
+  const double root =
+      exact_exp(log.mean / 2);  // the whole is out of its range before it is out of a double's
+  const double value = std::fabs(log.mean) <= 700 ? exact_exp(log.mean) : root * root;
+  return {value, log.error == 0 ? 0 : value * log.error};
 }
 
 }  // namespace
@@ -61,7 +63,7 @@ void EvaluationSums::add(std::uint32_t n_before, const TokenScore& score, const 
   kl_.add(kl);
   kl_max_ = std::max(kl_max_, kl);
   ++kl_classes_[class_of(kl)];
-  change_.add(exp_of(-score.nll) - exp_of(-base.nll));
+  change_.add(exact_exp(-score.nll) - exact_exp(-base.nll));
   const auto known = [&](std::uint32_t token) {
     return token != kNoTop && std::find(score.top.begin(), score.top.end(), token) != score.top.end();
   };
@@ -81,6 +83,10 @@ Result<void> EvaluationSums::merge(const EvaluationSums& other) {
   if (n_tokens_ != 0 && compared_ != other.compared_) {
     return Error{.status = Status::arg,
                  .message = "one of the results compares with a base and another does not"};
+  }
+  if (other.n_tokens_ > kMaxTokens - std::min(n_tokens_, kMaxTokens)) {
+    return Error{.status = Status::limit,
+                 .message = fmt::format("the results have over {} tokens together", kMaxTokens)};
   }
   n_tokens_ += other.n_tokens_;
   compared_ = other.compared_;

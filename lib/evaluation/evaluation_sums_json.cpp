@@ -42,6 +42,13 @@ Result<ExactSum> read_sum(const json& value, std::string_view key) {
   return sum;
 }
 
+// Of what is never negative: -log probabilities, divergences, squares.
+Result<ExactSum> read_positive_sum(const json& value, std::string_view key) {
+  ML_TRY(ExactSum sum, read_sum(value, key));
+  if (sum.value() < 0) return wrong(key, "sums of at least 0");
+  return sum;
+}
+
 Result<const json*> find(const json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end()) return wrong(key, "there");
@@ -57,8 +64,6 @@ Result<const json*> find_rows(const json& object, const char* key, std::size_t n
   if (!good) return wrong(key, fmt::format("a list of lists of {}", n));
   return rows;
 }
-
-constexpr std::uint64_t kMaxTokens = std::uint64_t(1) << 53;
 
 }  // namespace
 
@@ -93,36 +98,36 @@ Result<EvaluationSums> EvaluationSums::parse(std::string_view text) {
   if (*version != 1) return wrong("version", "1");
 
   EvaluationSums sums;
-  const auto read_moments = [&](const char* key, Moments& moments) -> Result<void> {
+  const auto read_moments = [&](const char* key, Moments& moments, auto read_first) -> Result<void> {
     ML_TRY(const json* value, find(object, key));
     if (!value->is_array() || value->size() != 2) return wrong(key, "a list of two sums");
-    ML_TRY(moments.sum, read_sum((*value)[0], key));
-    ML_TRY(moments.squares, read_sum((*value)[1], key));
+    ML_TRY(moments.sum, read_first((*value)[0], key));
+    ML_TRY(moments.squares, read_positive_sum((*value)[1], key));
     return {};
   };
   ML_TRY(const json* n_tokens, find(object, "n_tokens"));
   ML_TRY(sums.n_tokens_, read_count(*n_tokens, "n_tokens", kMaxTokens));
-  ML_CHECK(read_moments("nll", sums.nll_));
+  ML_CHECK(read_moments("nll", sums.nll_, read_positive_sum));
   ML_TRY(const json* positions, find_rows(object, "positions", 5));
   std::uint64_t n_positions = 0;
   for (const json& row : *positions) {
     ML_TRY(const std::uint64_t index, read_count(row[0], "positions", kPositionClasses - 1));
     Positions& p = sums.positions_[index];
     ML_TRY(p.n_tokens, read_count(row[1], "positions", sums.n_tokens_));
-    ML_TRY(p.nll, read_sum(row[2], "positions"));
+    ML_TRY(p.nll, read_positive_sum(row[2], "positions"));
     ML_TRY(p.n_same_top, read_count(row[3], "positions", p.n_tokens));
-    ML_TRY(p.kl, read_sum(row[4], "positions"));
+    ML_TRY(p.kl, read_positive_sum(row[4], "positions"));
     n_positions += p.n_tokens;
   }
   if (n_positions != sums.n_tokens_) return wrong("positions", "of n_tokens tokens");
 
   sums.compared_ = object.contains("kl");
   if (!sums.compared_) return sums;
-  ML_CHECK(read_moments("base_nll", sums.base_nll_));
-  ML_CHECK(read_moments("log_ratio", sums.log_ratio_));
-  ML_CHECK(read_moments("kl", sums.kl_));
-  ML_CHECK(read_moments("change", sums.change_));
-  ML_CHECK(read_moments("top5", sums.top5_));
+  ML_CHECK(read_moments("base_nll", sums.base_nll_, read_positive_sum));
+  ML_CHECK(read_moments("log_ratio", sums.log_ratio_, read_sum));
+  ML_CHECK(read_moments("kl", sums.kl_, read_positive_sum));
+  ML_CHECK(read_moments("change", sums.change_, read_sum));
+  ML_CHECK(read_moments("top5", sums.top5_, read_positive_sum));
   ML_TRY(const json* n_same_top, find(object, "n_same_top"));
   ML_TRY(sums.n_same_top_, read_count(*n_same_top, "n_same_top", sums.n_tokens_));
   ML_TRY(const json* kl_max, find(object, "kl_max"));

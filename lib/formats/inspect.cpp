@@ -34,6 +34,19 @@ void add_file(FileReport& report, const std::string& path, std::shared_ptr<const
   report.storage.push_back(std::move(input));
 }
 
+void UnopenedFiles::add(Error error, FileReport& report) {
+  if (++n_ <= kShown) report.defects.push_back(std::move(error));
+}
+
+void UnopenedFiles::finish(const std::string& path, FileReport& report) const {
+  if (n_ <= kShown) return;
+  const std::size_t n_more = n_ - kShown;
+  report.defects.push_back(
+      {.status = Status::io,
+       .message = fmt::format("{} more {} cannot be opened", n_more, n_more == 1 ? "file" : "files"),
+       .path = path});
+}
+
 std::string file_format(const std::string& path) {
   if (path == "-") return {};
   if (!model_folder_of(path).empty()) return "folder";

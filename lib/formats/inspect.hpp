@@ -31,4 +31,16 @@ Result<FileReport> inspect_folder(const std::string& folder, const InspectOption
 /// Gives the report of one file its bytes and keeps them.
 void add_file(FileReport& report, const std::string& path, std::shared_ptr<const InputBytes> input);
 
+/// Files of a model that cannot be opened: the first few are defects, the others one defect together.
+class UnopenedFiles {
+ public:
+  void add(Error error, FileReport& report);
+  /// Once all are added. @param path  of the model
+  void finish(const std::string& path, FileReport& report) const;
+
+ private:
+  static constexpr std::size_t kShown = 5;
+  std::size_t n_ = 0;
+};
+
 }  // namespace ml

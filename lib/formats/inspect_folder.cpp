@@ -29,7 +29,7 @@ void add_config_fields(const json& object, const std::string& prefix, FileReport
     } else if (value.is_number_integer()) {
       report.fields.push_back({name, value.get<std::int64_t>()});
     } else if (value.is_number()) {
-      report.fields.push_back({name, value.get<float>()});
+      report.fields.push_back({name, value.get<double>()});
     } else if (value.is_boolean()) {
       report.fields.push_back({name, value.get<bool>()});
     } else {
@@ -49,14 +49,15 @@ Result<void> add_config(const std::string& folder, FileReport& report) {
 }
 
 // Every shard that can be read at all, with all its defects.
-void add_shards(const std::vector<std::string>& paths, FileReport& report) {
+void add_shards(const std::string& folder, const std::vector<std::string>& paths, FileReport& report) {
+  UnopenedFiles unopened;
   std::vector<SafetensorsFile> files;
   files.reserve(paths.size());
   std::vector<CheckpointEntry> entries;
   for (const std::string& path : paths) {
     auto input = InputBytes::open_regular(path);
     if (!input) {
-      report.defects.push_back(std::move(input.error()));
+      unopened.add(std::move(input.error()), report);
       continue;
     }
     const std::span<const std::byte> bytes = (*input)->data();
@@ -68,6 +69,7 @@ void add_shards(const std::vector<std::string>& paths, FileReport& report) {
       for (const SafetensorsTensor& tensor : files.back().tensors) entries.push_back({&tensor, &path});
     }
   }
+  unopened.finish(folder, report);
   if (auto added = add_tensors(entries, report); !added) report.defects.push_back(std::move(added.error()));
 }
 
@@ -80,7 +82,7 @@ Result<FileReport> inspect_folder(const std::string& folder, const InspectOption
     report.defects.push_back(std::move(config.error()));
   }
   if (auto paths = find_shards(folder); paths) {
-    add_shards(*paths, report);
+    add_shards(folder, *paths, report);
   } else {
     report.defects.push_back(std::move(paths.error()));
   }

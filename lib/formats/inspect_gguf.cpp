@@ -44,9 +44,9 @@ InfoField::Value field_value(const GgufValue& value) {
   if (const auto count = value.count()) return *count;
   if (value.type == GgufType::f32) return load_le<float>(value.bytes.data());
   if (value.type == GgufType::array) return array_text(value);
-  const double number = *value.number();
-  if (value.type == GgufType::f64) return fmt::format("{}", number);
-  return static_cast<std::int64_t>(number);  // a negative whole number: its type has at most 64 bits
+  if (value.type == GgufType::f64) return load_le<double>(value.bytes.data());
+  if (value.type == GgufType::i64) return load_le<std::int64_t>(value.bytes.data());
+  return static_cast<std::int64_t>(*value.number());  // a negative whole number of at most 32 bits
 }
 
 std::uint32_t layer_of(std::string_view name) {
@@ -91,11 +91,12 @@ void add_file_report(const GgufFile& file, std::uint32_t index, FileReport& repo
 void add_all_files(const std::shared_ptr<const InputBytes>& input, const std::string& path,
                    FileReport& report) {
   std::vector<std::string> paths{path};
+  UnopenedFiles unopened;
   for (std::size_t i = 0; i < paths.size(); ++i) {
     auto bytes =
         i == 0 ? Result<std::shared_ptr<const InputBytes>>(input) : InputBytes::open_regular(paths[i]);
     if (!bytes) {
-      report.defects.push_back(std::move(bytes.error()));
+      unopened.add(std::move(bytes.error()), report);
       continue;
     }
     add_file(report, paths[i], *bytes);
@@ -112,6 +113,7 @@ void add_all_files(const std::shared_ptr<const InputBytes>& input, const std::st
       report.defects.push_back(std::move(all.error()));
     }
   }
+  unopened.finish(path, report);
 }
 
 Result<ModelDesc> describe_files(const GgufFiles& files) {

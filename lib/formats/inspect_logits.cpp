@@ -1,8 +1,7 @@
+#include <ml/evaluation.hpp>
 #include <ml/logits_file.hpp>
 
 #include "formats/inspect.hpp"
-
-#include <cmath>
 
 namespace ml {
 
@@ -28,18 +27,17 @@ void add_fields(const LogitsHeader& header, FileReport& report) {
 void check_rows(const LogitsFile& file, FileReport& report) {
   if (file.header().n_rows == 0) return;  // then nothing bounds vocab
   std::vector<float> logits(file.header().vocab);
-  double sum = 0;
+  EvaluationSums sums;
   for (std::uint64_t i = 0; i < file.header().n_rows; ++i) {
     auto row = file.read(i, logits);
     if (row) {
-      sum += row->score.nll;
+      sums.add(0, row->score);
     } else {
       report.defects.push_back(std::move(row.error()));
     }
   }
   if (!report.defects.empty()) return;
-  const double perplexity = std::exp(sum / static_cast<double>(file.header().n_rows));
-  report.fields.push_back({"perplexity", static_cast<float>(perplexity), {}, "of the rows"});
+  report.fields.push_back({"perplexity", sums.perplexity().mean, {}, "of the rows"});
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kLengthBytes = 8;
+constexpr std::size_t kMaxDims = 64;  // as many as PyTorch and NumPy have
 constexpr std::string_view kMetadata = "__metadata__";
 
 constexpr std::array kDtypes{
@@ -107,6 +108,10 @@ Result<std::vector<std::uint64_t>> read_shape(const std::string& name, const jso
   if (shape == entry.end()) return tensor_defect(name, "shape is missing");
   if (!shape->is_array())
     return tensor_defect(name, fmt::format("shape is {}, must be a list", show_json(*shape)));
+  if (shape->size() > kMaxDims) {
+    return tensor_defect(
+        name, fmt::format("shape has {} dimensions, must have at most {}", shape->size(), kMaxDims));
+  }
   std::vector<std::uint64_t> dims;
   for (const json& dim : *shape) {
     if (!is_count(dim)) {

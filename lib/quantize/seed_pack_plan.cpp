@@ -4,9 +4,12 @@
 #include "util/bytes.hpp"
 #include "util/glob.hpp"
 #include "util/json.hpp"
+#include "util/refuse_inputs.hpp"
 #include "util/show_name.hpp"
 #include "util/text_hash.hpp"
 #include "util/try.hpp"
+
+#include <ml/inspect.hpp>
 
 #include <fmt/format.h>
 #include <strings.h>
@@ -30,6 +33,7 @@ constexpr std::array<std::string_view, 3> kRouters{".mlp.gate.weight", ".v_route
 constexpr std::array<std::string_view, 5> kCopied{"tokenizer.json", "tokenizer_config.json",
                                                   "special_tokens_map.json", "chat_template.jinja",
                                                   "generation_config.json"};
+constexpr std::string_view kConfig = "config.json";
 constexpr std::string_view kLoaderPart = "nanoseedlm_seeds.py";
 
 struct ShortName {
@@ -227,9 +231,9 @@ Result<std::string> make_config(const std::string& path, const SeedPackOptions& 
 Result<void> find_other_files(const std::string& input, const SeedPackOptions& options, PackPlan& plan) {
   std::error_code error;
   const auto exists = [&](const std::string& path) { return std::filesystem::exists(path, error); };
-  if (const std::string path = path_in_folder(input, "config.json"); exists(path)) {
+  if (const std::string path = path_in_folder(input, kConfig); exists(path)) {
     ML_TRY(plan.config, make_config(path, options, plan.tensors));
-    plan.report.files.emplace_back("config.json");
+    plan.report.files.emplace_back(kConfig);
   }
   for (const std::string_view name : kCopied) {
     if (const std::string path = path_in_folder(input, name); exists(path)) plan.copies.push_back(path);
@@ -242,9 +246,9 @@ Result<void> find_other_files(const std::string& input, const SeedPackOptions& o
   }
   for (const std::string& path : plan.copies)
     plan.report.files.push_back(std::filesystem::path(path).filename().string());
-  plan.report.files.emplace_back("model.safetensors.index.json");
+  plan.report.files.emplace_back(kShardIndex);
   plan.owned = plan.report.files;
-  plan.owned.emplace_back("config.json");
+  plan.owned.emplace_back(kConfig);
   for (const std::string_view name : kCopied) plan.owned.emplace_back(name);
   return {};
 }
@@ -258,6 +262,14 @@ Result<void> check_options(const SeedPackOptions& options) {
   if (!all) return Error{.status = Status::arg, .message = "an encoding that seed-pack does not write"};
   if (options.shard_bytes == 0)
     return Error{.status = Status::arg, .message = "shard size is 0, must be at least 1"};
+  const std::string loader = std::filesystem::path(options.loader).filename().string();
+  const bool taken = loader == kConfig || loader == kShardIndex || loader.ends_with(".safetensors") ||
+                     std::find(kCopied.begin(), kCopied.end(), loader) != kCopied.end();
+  if (taken) {
+    return Error{.status = Status::arg,
+                 .message = fmt::format("the loader is called {}, as another file of the folder", loader),
+                 .path = options.loader};
+  }
   return {};
 }
 
@@ -282,6 +294,16 @@ Result<void> check_work(const std::string& input, const std::string& output, con
   if (std::mismatch(out.begin(), out.end(), place.begin(), place.end()).first == out.end())
     return refuse("work folder is in the output");
   return {};
+}
+
+// The files that are replaced may be inputs by other names: by links, or as the loader.
+Result<void> check_inputs(const std::string& input, const std::string& output, const SeedPackOptions& options,
+                          const PackPlan& plan) {
+  std::vector<std::string> inputs = input_files(input);
+  for (const Shard& shard : plan.shards) inputs.push_back(shard.path);
+  for (const std::string& path : plan.copies) inputs.push_back(path);
+  for (const std::string& path : options.inputs) inputs.push_back(path);
+  return refuse_inputs(output, inputs);
 }
 
 }  // namespace
@@ -353,6 +375,7 @@ Result<PackPlan> make_pack_plan(const std::string& input, const std::string& out
     for (const LayoutEntry& entry : shard.entries) plan.report.tensors[entry.tensor].n_bytes += entry.n_bytes;
   }
   if (plan.folder) ML_CHECK(find_other_files(input, options, plan));
+  ML_CHECK(check_inputs(input, output, options, plan));
   if (plan.report.n_weights != 0) {
     plan.report.bits_per_weight =
         8.0 * static_cast<double>(plan.layout.n_entry_bytes) / static_cast<double>(plan.report.n_weights);

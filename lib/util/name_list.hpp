@@ -23,8 +23,12 @@ class NameList {
   /// @return "7 tensors (a, b, c, d, e and 2 more)"
   std::string text(std::string_view noun) const { return text(noun, fmt::format("{}s", noun)); }
   std::string text(std::string_view one, std::string_view several) const {
+    return fmt::format("{} {} ({})", n_, n_ == 1 ? one : several, names());
+  }
+  /// @return "a, b, c, d, e and 2 more"
+  std::string names() const {
     const std::string more = n_ > kShown ? fmt::format(" and {} more", n_ - kShown) : "";
-    return fmt::format("{} {} ({}{})", n_, n_ == 1 ? one : several, fmt::join(shown_, ", "), more);
+    return fmt::format("{}{}", fmt::join(shown_, ", "), more);
   }
 
  private:

@@ -1,6 +1,7 @@
 #include <ml/output.hpp>
 
 #include "util/links.hpp"
+#include "util/refuse_inputs.hpp"
 #include "util/temporary_file.hpp"
 #include "util/try.hpp"
 
@@ -28,24 +29,6 @@ constexpr std::size_t kBufferBytes = std::size_t(1) << 21;
 
 Error io_error(std::string what) {
   return {.status = Status::io, .message = std::move(what), .os_errno = errno};
-}
-
-bool same_file(const struct stat& a, const struct stat& b) {
-  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
-Result<void> refuse_inputs(const struct stat& target, const std::vector<std::string>& inputs) {
-  if (!S_ISREG(target.st_mode) && !S_ISBLK(target.st_mode)) return {};
-  for (const std::string& input : inputs) {
-    struct stat info;
-    const int status = input == "-" ? ::fstat(STDIN_FILENO, &info) : ::stat(input.c_str(), &info);
-    if (status == 0 && same_file(target, info)) {
-      return Error{.status = Status::arg,
-                   .message = fmt::format("output and input {} are the same file",
-                                          input == "-" ? "(standard input)" : input)};
-    }
-  }
-  return {};
 }
 
 Result<void> refuse_terminal(int fd, const OutputOptions& options) {

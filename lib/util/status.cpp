@@ -40,6 +40,24 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+namespace {
+
+constexpr std::size_t kMaxLine = 2000;
+constexpr std::size_t kKeptEnd = 600;  // of a longer line
+
+// Without its middle where it is long; no character is cut in two.
+std::string shorten(std::string line) {
+  if (line.size() <= kMaxLine) return line;
+  const auto inside = [&](std::size_t at) { return (static_cast<unsigned char>(line[at]) & 0xc0) == 0x80; };
+  std::size_t begin = kMaxLine - kKeptEnd - 3;
+  while (begin > 0 && inside(begin)) --begin;
+  std::size_t end = line.size() - kKeptEnd;
+  while (end < line.size() && inside(end)) ++end;
+  return line.replace(begin, end - begin, "...");
+}
+
+}  // namespace
+
 std::string describe(const Error& error) {
   std::string line;
   if (!error.path.empty()) line += (error.path == "-" ? "standard input" : error.path) + ": ";
@@ -48,7 +66,7 @@ std::string describe(const Error& error) {
   line += fmt::format(" ({}", status_name(error.status));
   if (!error.tensor.empty()) line += fmt::format(", tensor {}", error.tensor);
   if (error.offset) line += fmt::format(", offset {}", *error.offset);
-  return printable(line + ")");
+  return shorten(printable(line + ")"));
 }
 
 Error with_path(Error error, std::string_view path) {

@@ -1,6 +1,7 @@
 #include "catch.hpp"
 #include "common/completion.hpp"
 #include "common/help.hpp"
+#include "common/json_text.hpp"
 #include "common/llama_options.hpp"
 #include "common/option_table.hpp"
 #include "common/progress.hpp"
@@ -11,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <sstream>
 #include <string>
@@ -28,6 +30,31 @@ TEST_CASE("sizes and counts are short", "[cli]") {
   CHECK(human_size(UINT64_MAX) == "18.4 EB");
   CHECK(human_count(512) == "512");
   CHECK(human_count(1100000) == "1.1 M");
+}
+
+TEST_CASE("JSON that tools read has no NUL byte and no key twice in an object", "[cli]") {
+  const auto nul = parse_json(std::string_view("{\"a\": 1}\0x", 10));
+  REQUIRE_FALSE(nul);
+  CHECK(nul.error().message == "not JSON: a NUL byte");
+  CHECK(nul.error().offset == 8);
+  const auto lines = parse_json_lines(std::string_view("1\n{}\0\n", 6));
+  REQUIRE_FALSE(lines);
+  CHECK(lines.error().offset == 4);
+  CHECK(parse_json(R"([{"a": {"a": [{"b": 1}, {"b": 2}], "b": 1}}, {"a": 3}])"));
+  for (const char* text : {R"({"a": 1, "a": 1})", R"([{"b": {"c": 1}, "a": [{"a": 1}], "a": {}}])",
+                           R"({"a": 1, "\u0061": 1})"}) {
+    const auto parsed = parse_json(text);
+    REQUIRE_FALSE(parsed);
+    CHECK(parsed.error().message == "JSON key \"a\" is there twice");
+    CHECK(parsed.error().status == ml::Status::format);
+  }
+}
+
+TEST_CASE("decimals do not grow long", "[cli]") {
+  CHECK(decimal(1.23456, 4) == "1.2346");
+  CHECK(decimal(1e14, 1) == "100000000000000.0");
+  CHECK(decimal(-1.5e300, 2) == "-1.50e+300");
+  CHECK(decimal(std::numeric_limits<double>::infinity(), 4) == "inf");
 }
 
 TEST_CASE("a number of things", "[cli]") {

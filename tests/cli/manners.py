@@ -30,6 +30,7 @@ def checks(tool, program, man, environment):
     yield "-h is --help", None if run("-h").stdout == help_run.stdout else "-h prints something else", None
     yield "--version", version_complaint(tool, run("--version")), None
     yield "an unknown option", unknown_complaint(tool, run(UNKNOWN)), None
+    yield "a missing value", value_complaint(tool, run, help_text), None
     with open("/dev/full", "wb") as full:
         yield "a full standard output", full_complaint(tool, run("--help", stdout=full)), None
     if man is not None:
@@ -69,6 +70,18 @@ def unknown_complaint(tool, process):
         return f"no single line that begins with the tool's name: {message!r}"
     if UNKNOWN not in message or "--help" not in message:
         return f"does not name the option and --help: {message!r}"
+    return None
+
+
+def value_complaint(tool, run, help_text):
+    for line in help_text.splitlines():
+        row = re.match(r"  (?:-\w, |    )(--[\w-]+) \S", line)
+        if row is None:
+            continue
+        process = run(row.group(1))
+        expected = f"{tool}: {row.group(1)}: a value is missing; see {tool} --help\n"
+        if process.returncode != 2 or process.stdout or process.stderr.decode() != expected:
+            return f"exit status {process.returncode}, stderr {process.stderr!r}"
     return None
 
 

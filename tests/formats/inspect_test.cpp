@@ -1,6 +1,7 @@
 #include "catch.hpp"
 #include "data.hpp"
 #include "folder.hpp"
+#include "formats/gguf_builder.hpp"
 #include "formats/mlb_builder.hpp"
 #include "formats/registry.hpp"
 #include "util/bytes.hpp"
@@ -8,6 +9,7 @@
 #include <ml/hash.hpp>
 #include <ml/inspect.hpp>
 
+#include <fmt/format.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -199,6 +201,57 @@ TEST_CASE("a model that no family reads is no broken file", "[formats]") {
   CHECK_FALSE(report->desc);
   CHECK(report->note.find("model_type is \"mamba\"") == 0);
   CHECK(report->arrays.size() == checkpoint.tensors.size());
+}
+
+TEST_CASE("numbers of a config.json and of a .gguf are reported as they are", "[formats]") {
+  const TempFolder folder;
+  TinyCheckpoint tiny;
+  tiny.config["large"] = 123456789.123;
+  tiny.config["huge"] = 1e300;
+  tiny.config["negative"] = std::numeric_limits<std::int64_t>::min() + 1;
+  tiny.write(folder);
+  const auto checkpoint = inspect(folder.path());
+  REQUIRE(checkpoint);
+  CHECK(std::get<double>(find_field(*checkpoint, "large")->value) == 123456789.123);
+  CHECK(std::get<double>(find_field(*checkpoint, "huge")->value) == 1e300);
+  CHECK(std::get<std::int64_t>(find_field(*checkpoint, "negative")->value) == -INT64_MAX);
+
+  GgufBuilder builder;
+  builder.entries.emplace_back("double", GgufBuilder::type(GgufType::f64) + GgufBuilder::le(1e300));
+  builder.entries.emplace_back("negative",
+                               GgufBuilder::type(GgufType::i64) + GgufBuilder::le<std::int64_t>(-INT64_MAX));
+  builder.entries.emplace_back("small", GgufBuilder::type(GgufType::i8) + GgufBuilder::le<std::int8_t>(-3));
+  folder.write("x.gguf", builder.file());
+  const auto gguf = inspect(folder.file("x.gguf"));
+  REQUIRE(gguf);
+  CHECK(std::get<double>(find_field(*gguf, "double")->value) == 1e300);
+  CHECK(std::get<std::int64_t>(find_field(*gguf, "negative")->value) == -INT64_MAX);
+  CHECK(std::get<std::int64_t>(find_field(*gguf, "small")->value) == -3);
+}
+
+TEST_CASE("of many files that are missing a few are named", "[formats]") {
+  const TempFolder folder;
+  GgufBuilder builder;
+  for (const auto& [key, value] : {std::pair("split.no", 0u), std::pair("split.count", 99999u)})
+    builder.add(key, std::uint32_t{value});
+  folder.write("x-00001-of-99999.gguf", builder.file());
+  const auto gguf = inspect(folder.file("x-00001-of-99999.gguf"), {.check = true});
+  REQUIRE(gguf);
+  REQUIRE(gguf->defects.size() == 6);
+  CHECK(gguf->defects[4].path == folder.file("x-00006-of-99999.gguf"));
+  CHECK(gguf->defects[5].message == "99993 more files cannot be opened");
+
+  TinyCheckpoint().write(folder);
+  nlohmann::json index = {{"weight_map", nlohmann::json::object()}};
+  for (int i = 0; i < 7; ++i) index["weight_map"][fmt::format("t{}", i)] = fmt::format("{}.safetensors", i);
+  folder.write("model.safetensors.index.json", index.dump());
+  const auto checkpoint = inspect(folder.path(), {.check = true});
+  REQUIRE(checkpoint);
+  const auto n_missing = std::count_if(checkpoint->defects.begin(), checkpoint->defects.end(),
+                                       [](const Error& defect) { return defect.message == "cannot open"; });
+  CHECK(n_missing == 5);
+  CHECK(std::any_of(checkpoint->defects.begin(), checkpoint->defects.end(),
+                    [](const Error& defect) { return defect.message == "2 more files cannot be opened"; }));
 }
 
 TEST_CASE("safetensors of any shape are reported", "[formats]") {

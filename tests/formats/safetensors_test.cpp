@@ -98,6 +98,8 @@ TEST_CASE("every broken rule of safetensors has its own message", "[formats]") {
          h["a"]["shape"] = {2, 2.0};
        }),
        "shape holds 2.0, must hold integers of 0 or more (ML_E_FORMAT, tensor a)"},
+      {changed([](json& h) { h["a"]["shape"] = std::vector<int>(65, 1); }),
+       "shape has 65 dimensions, must have at most 64 (ML_E_FORMAT, tensor a)"},
       {changed([](json& h) {
          h["a"]["shape"] = {4294967296u, 4294967296u};
        }),

@@ -3,6 +3,8 @@
 #include "models.hpp"
 #include "mog_support.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -158,6 +160,11 @@ TEST_CASE("every mistake in a recipe is named with its JSON path", "[mog][recipe
        [](json& r) { r["config"]["dim"]["path"] = "nothing"; }},
       {"config.dim.file is \"other\", must be a name in files: config, w",
        [](json& r) { r["config"]["dim"]["file"] = "other"; }},
+      {"config.dim.file is \"other\", must be a name in files: config, n0, n1, n10, n11 and 19 more",
+       [](json& r) {
+         for (int i = 0; i < 22; ++i) r["files"][fmt::format("n{}", i)] = "x";
+         r["config"]["dim"]["file"] = "other";
+       }},
       {"config.dim.path is 3, must be a string", [](json& r) { r["config"]["dim"]["path"] = 3; }},
       {"config.dim.path is \"layers.2.dim\", which config does not have",
        [](json& r) { r["config"]["dim"]["path"] = "layers.2.dim"; }},

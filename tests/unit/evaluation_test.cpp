@@ -3,6 +3,8 @@
 
 #include <ml/evaluation.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -208,6 +210,32 @@ TEST_CASE("sums give means, errors, quantiles and agreement computed by hand", "
   CHECK(sums.positions()[9].nll.value() == 6);
 }
 
+TEST_CASE("a perplexity that no double holds is infinite", "[evaluation]") {
+  const auto mean_of = [](std::initializer_list<double> nlls) {
+    EvaluationSums sums;
+    TokenScore score;
+    for (const double nll : nlls) {
+      score.nll = nll;
+      sums.add(0, score);
+    }
+    return sums.perplexity();
+  };
+  CHECK(mean_of({650}).mean == Approx(std::exp(650.0)));
+  CHECK(mean_of({705}).mean == Approx(std::exp(705.0)));
+  CHECK(mean_of({705}).error == 0);
+  for (const double nll : {710.0, 895.0, 1401.0, 1e20}) {
+    CHECK(std::isinf(mean_of({nll}).mean));
+    CHECK(mean_of({nll}).error == 0);
+    CHECK(std::isinf(mean_of({nll, 2 * nll}).error));
+  }
+  EvaluationSums better;  // than a base that is as bad
+  TokenScore good, bad;
+  bad.nll = 895;
+  better.add(0, good, bad, 1);
+  CHECK(better.perplexity_ratio().mean == 0);
+  CHECK(std::isinf(better.base_perplexity().mean));
+}
+
 TEST_CASE("parts join to the whole in any order, also through JSON", "[evaluation]") {
   std::mt19937 random(3);
   EvaluationSums whole;
@@ -236,6 +264,15 @@ TEST_CASE("parts join to the whole in any order, also through JSON", "[evaluatio
   CHECK(joined.merge(plain).error().status == Status::arg);
   REQUIRE(plain.merge(*EvaluationSums::parse(plain.to_json())));
   CHECK(plain.n_tokens() == 2);
+
+  const auto claimed = EvaluationSums::parse(
+      fmt::format(R"({{"version":1,"n_tokens":{0},"nll":["1","1"],"positions":[[0,{0},"1",0,"0"]]}})",
+                  EvaluationSums::kMaxTokens - 2));
+  REQUIRE(claimed);
+  EvaluationSums most = *claimed;
+  REQUIRE(most.merge(plain));
+  CHECK(most.merge(plain).error().status == Status::limit);
+  CHECK(most.n_tokens() == EvaluationSums::kMaxTokens);
 }
 
 TEST_CASE("sums that are no sums are refused by their key", "[evaluation]") {
@@ -254,4 +291,11 @@ TEST_CASE("sums that are no sums are refused by their key", "[evaluation]") {
         "sums: positions must be of n_tokens tokens");
   CHECK(message(R"({"version":1,"n_tokens":1,"nll":["1","1"],"positions":[[40,1,"1",0,"0"]]})")
             .find("positions must be a whole number of at most 31") != std::string::npos);
+  CHECK(message(R"({"version":1,"n_tokens":1,"nll":["-1","1"],"positions":[]})") ==
+        "sums: nll must be sums of at least 0");
+  CHECK(message(R"({"version":1,"n_tokens":1,"nll":["1","1"],"positions":[[0,1,"-1",0,"0"]]})") ==
+        "sums: positions must be sums of at least 0");
+  CHECK(message(R"({"version":1,"n_tokens":1,"nll":["1","1"],"positions":[[0,1,"1",0,"0"]],)"
+                R"("base_nll":["1","1"],"log_ratio":["-1","-1"],"kl":["1","1"]})") ==
+        "sums: log_ratio must be sums of at least 0");
 }

@@ -19,6 +19,23 @@ TEST_CASE("an error becomes one line with file, rule, status and place", "[util]
   CHECK(with_path(io, "y").path == "x");
 }
 
+TEST_CASE("an error's line stays short, and whole in its characters", "[util]") {
+  for (const std::size_t shift : {0, 1, 2}) {
+    std::string message(shift, 'x');
+    for (int i = 0; i < 1'000'000; ++i) message += "\u20ac";
+    const std::string line =
+        describe({.status = Status::limit, .message = message, .path = "file", .offset = 7});
+    CHECK(line.size() <= 2000);
+    CHECK(line.size() > 1990);
+    CHECK(line.starts_with("file: "));
+    CHECK(line.ends_with("\u20ac (ML_E_LIMIT, offset 7)"));
+    CHECK(line.find("...") != line.npos);
+    CHECK(line.find("\\x") == line.npos);
+    CHECK(printable(line) == line);
+  }
+  CHECK(describe({.message = std::string(1980, 'x')}).find("...") == std::string::npos);
+}
+
 TEST_CASE("a result holds a value or an error", "[util]") {
   Result<int> good = 3;
   REQUIRE(good);

@@ -104,19 +104,21 @@ class ML_API EvaluationSums {
     ExactSum nll, kl;
   };
   static constexpr std::size_t kPositionClasses = 32;
+  static constexpr std::uint64_t kMaxTokens = std::uint64_t(1) << 53;  ///< of sums that are joined
 
   /// Adds a token. @param n_before  tokens of its window before it
   void add(std::uint32_t n_before, const TokenScore& score);
   /// The same where a base's score of that token and the divergence from it are known. A sum holds tokens of
   /// one of the two kinds only.
   void add(std::uint32_t n_before, const TokenScore& score, const TokenScore& base, double kl);
-  /// @error arg  one compares with a base, the other does not
+  /// @error arg    one compares with a base, the other does not
+  /// @error limit  more than kMaxTokens together
   Result<void> merge(const EvaluationSums& other);
 
   std::uint64_t n_tokens() const { return n_tokens_; }
   bool compared() const { return compared_; }
   Estimate nll() const;
-  Estimate perplexity() const;
+  Estimate perplexity() const;  ///< infinite where no double holds it
   // The rest is 0 unless compared().
   Estimate base_nll() const;
   Estimate base_perplexity() const;

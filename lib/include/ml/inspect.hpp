@@ -17,7 +17,7 @@ namespace ml {
 
 /// One value that a file states: a header field, a key of its metadata.
 struct InfoField {
-  using Value = std::variant<std::uint64_t, std::int64_t, float, bool, std::string>;
+  using Value = std::variant<std::uint64_t, std::int64_t, float, double, bool, std::string>;
   std::string name;
   Value value;
   std::optional<std::uint64_t> offset = {};  ///< in the file, where the value has a place of its own

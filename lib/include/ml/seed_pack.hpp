@@ -39,7 +39,8 @@ struct SeedPackOptions {
   std::optional<Encoding> mla = {};  ///< of the tensors *.self_attn.mla.*; unset: as `encoding`
   std::uint64_t shard_bytes = 4'500'000'000;
   std::string loader = {};  ///< a Python file to copy and to name as config.json's model_file; empty: none
-  std::string work = {};    ///< a folder that keeps searched tensors for another try; empty: none
+  std::vector<std::string> inputs = {};  ///< files that were read besides; replacing one is refused
+  std::string work = {};  ///< a folder that keeps searched tensors for another try; empty: none
   /// Tensors that take the place of others (plan_latent() or convert_to_latent() of the input); null: none.
   const LatentConversion* latent = nullptr;
   ColumnImportance importance = {};  ///< for seed encodings; unset: every column counts the same
@@ -90,7 +91,8 @@ ML_API Result<PackReport> plan_pack(const std::string& input, const std::string&
 /// Encoded tensors of the input are decoded, unless they have the wanted encoding already.
 ///
 /// @param output  appears complete, or not at all
-/// @error arg     no matrix matches a rule; output and input are the same
+/// @error arg     no matrix matches a rule; output and input are the same, or the output holds a file that is
+///                an input under another name
 /// @error format, shape, limit, io
 /// @cost          memory: the largest tensor as BF16 and encoded
 /// @source        nanoseedlm(5)

@@ -82,6 +82,27 @@ broken 'parts[0]["shard"] = 0'
 broken 'parts[0]["shard"] = 4'
 broken 'parts[0]["n_windows"] = 2 ** 64 - 1'
 broken 'parts[0]["n_windows"] = 0'
+broken 'result["model"] = 5'
+broken 'result["against"] = 5'
+broken 'result["texts"] = "a"'
+broken 'result["texts"][0] = None'
+broken 'result["ctx"] = 2 ** 32'
+broken 'result["bos"] = 0'
+broken 'result["acts"] = None'
+broken 'result["kv"] = []'
+broken 'result["n_windows"] = 2 ** 64 - 1'
+broken 'result["sums"]["nll"][0] = "-1"'
+# The same length as before: e^895 is no double.
+python3 -c '
+import json
+result = json.load(open("a1"))
+n = result["sums"]["n_tokens"]
+result["sums"]["nll"] = [f"{n * 895 << 192:x}", f"{n * 895 ** 2 + 1 << 192:x}"]
+print(json.dumps(result))' > bad
+ml-eval -q --merge --partial bad --html bad.html | grep -x 'perplexity *inf ± inf'
+grep -c 'inf ± inf' bad.html
+ml-eval -q --merge --partial bad --json | grep -o '"perplexity":{[^}]*}'
+ml-eval -q --merge --partial bad --format csv | tail -n 1 | grep -o ',inf,inf,895.0,'
 python3 -c '
 import json
 result = json.load(open("a1"))

@@ -16,3 +16,5 @@ try ml-run "$story" --logits - x
 try ml-run "$story" --target sse9 x
 try ml-run "$story" --acts q5 x
 try ml-run "$story" --n-draft 4 x
+try ml-run "$story" --stop "$(printf '\303')" x
+try ml-run "$story" x --kv

@@ -11,6 +11,8 @@ not json
 {"prompt": "x", "stop": ""}
 {"prompt": "x", "stop": 3}
 [[[[[[[[[[[[[[[[[[[[[[
+{"prompt": "x", "n": 1, "n": 2}
 {"prompt": "Once upon a time", "n": 5}
 END
+printf '{"prompt": "x"}\0y\n' >> requests
 ml-run "$story" --jsonl -c 64 < requests

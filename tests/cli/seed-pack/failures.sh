@@ -8,6 +8,9 @@ mkdir folder; fails $pack folder -o a; rmdir folder
 fails $pack "$model" -o nowhere/a
 fails $pack "$model" --rule nothing=q8 -o a
 fails $pack "$model" --loader missing.py -o a
+for name in config.json tokenizer.json model.safetensors.index.json x.safetensors; do
+  fails $pack missing --loader "nowhere/$name" -o a
+done
 fails $pack --encoding seed4 "$model" --imatrix missing -o a
 echo text > text; fails $pack text -o a; rm text
 [ -z "$(ls -A)" ]
@@ -15,6 +18,12 @@ $pack "$model" -o a
 before=$(cat a/* | md5sum)
 fails $pack "$model" -o a
 fails $pack -f a -o a
+[ "$(cat a/* | md5sum)" = "$before" ]
+# The model by other names: links into the folder, a link to one of its files, the loader.
+mkdir links; for file in a/*; do ln -s "../$file" links/; done; fails $pack -f links -o a; fails $pack -f --dry-run links -o a
+rm links/*; ln -s "$model"/config.json links/; ln a/model-00001-of-00001.safetensors links/; fails $pack -f links -o a
+rm links/*; cp "$model"/config.json links/; cp a/*.safetensors links/; ln -s ../a/tokenizer.json links/; fails $pack -f links -o a
+echo pass > a/x.py; fails $pack -f "$model" --loader a/x.py -o a; rm -r a/x.py links
 [ "$(cat a/* | md5sum)" = "$before" ]
 for work in "$model" new new/work; do fails $pack "$model" -o new --work $work; done
 mkdir other; echo x > other/x; fails $pack -f "$model" -o other; [ "$(cat other/x)" = x ]; rm -r other

@@ -34,3 +34,6 @@ fails --to-mla 64 --calibrate "$source"/ids.txt latent
 fails --to-mla 64 --calibrate "$source"/config.json "$source"
 fails --to-mla 64 --calibrate "$source"/ids.txt "$ML_TEST_DATA"/models/stories260K
 [ ! -e none ]
+mkdir mine; cp "$ML_TEST_DATA"/models/stories260K/tokenizer.json mine/
+rc=0; seed-pack -f -o mine --to-mla 64 --calibrate "$source"/ids.txt -m mine/tokenizer.json "$source" || rc=$?; echo $rc
+[ -s mine/tokenizer.json ]
