@@ -34,14 +34,32 @@ struct CompletionAsked {
   std::string shell;
 };
 
-// CLI11 takes an operand "[a,b]" for a list; the mark keeps it whole and comes off before the value is used.
-std::vector<std::string> marked_arguments(int argc, char** argv) {
+// Is an argument "--name=", whose option takes a value?
+bool has_empty_value(const CLI::App& app, std::string_view argument) {
+  if (!argument.starts_with("--") || argument.size() < 4 || argument.find('=') != argument.size() - 1)
+    return false;
+  const CLI::Option* option = app.get_option_no_throw(std::string(argument.substr(0, argument.size() - 1)));
+  return option != nullptr && option->get_items_expected_max() > 0;
+}
+
+// The arguments as CLI11 understands them, the last one first. It takes an operand "[a,b]" for a list; the mark
+// keeps it whole and comes off before the value is used. Of "--name=" it would forget that the value is empty
+// and take the next argument for it.
+std::vector<std::string> marked_arguments(const CLI::App& app, int argc, char** argv) {
   std::vector<std::string> arguments;
-  for (int i = argc - 1; i > 0; --i) {
+  bool operands_only = false;
+  for (int i = 1; i < argc; ++i) {
     std::string argument = argv[i];
+    operands_only = operands_only || argument == "--";
+    if (!operands_only && has_empty_value(app, argument)) {
+      argument.pop_back();
+      arguments.push_back(std::move(argument));
+      argument.clear();
+    }
     if (argument.starts_with('[') && argument.ends_with(']')) argument.insert(0, 1, kBracketMark);
-    arguments.push_back(std::move(argument));  // CLI11 reads them from the back
+    arguments.push_back(std::move(argument));
   }
+  std::reverse(arguments.begin(), arguments.end());
   return arguments;
 }
 
@@ -222,7 +240,7 @@ bool Tool::parse(int argc, char** argv) {
     }
   }
   try {
-    app_->parse(marked_arguments(argc, argv));
+    app_->parse(marked_arguments(*app_, argc, argv));
   } catch (const CLI::CallForHelp&) {
     print(help_text(name_, summary_, example_, option_table(*app_)));
     return false;

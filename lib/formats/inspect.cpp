@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 namespace ml {
 
 namespace {
@@ -50,6 +52,8 @@ void UnopenedFiles::finish(const std::string& path, FileReport& report) const {
 std::string file_format(const std::string& path) {
   if (path == "-") return {};
   if (!model_folder_of(path).empty()) return "folder";
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return {};  // a pipe can be read only once
   const auto input = InputBytes::open(path, {}, format_start);
   const auto format = input ? sniff_format((*input)->data()) : Result<const Format*>(nullptr);
   return format && *format != nullptr ? std::string((*format)->name) : std::string();

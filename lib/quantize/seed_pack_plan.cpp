@@ -49,18 +49,13 @@ bool is_seeds(Encoding encoding) { return encoding_info(encoding).seed_bytes != 
 
 Error no_input() { return {.status = Status::format, .message = "is no folder and no .safetensors"}; }
 
-Result<std::uint64_t> safetensors_start(std::span<const std::byte> start) {
-  if (looks_like_safetensors(start)) return kNoMaxBytes;
-  return no_input();
-}
-
 Result<void> open_input(const std::string& input, PackPlan& plan) {
   std::error_code error;
   plan.folder = std::filesystem::is_directory(input, error);
   if (plan.folder) {
     ML_TRY(plan.shards, open_shards(input));
   } else {
-    ML_TRY(auto bytes, InputBytes::open(input, {}, safetensors_start));
+    ML_TRY(auto bytes, InputBytes::open_regular(input));  // it is read again when it is packed
     if (!looks_like_safetensors(bytes->data())) return with_path(no_input(), input);
     auto file = read_safetensors(bytes->data());
     if (!file) return with_path(std::move(file.error()), input);
