@@ -42,9 +42,9 @@ bool has_empty_value(const CLI::App& app, std::string_view argument) {
   return option != nullptr && option->get_items_expected_max() > 0;
 }
 
-// The arguments as CLI11 understands them, the last one first. It takes an operand "[a,b]" for a list; the mark
-// keeps it whole and comes off before the value is used. Of "--name=" it would forget that the value is empty
-// and take the next argument for it.
+// The arguments as CLI11 understands them, the last one first. It takes an operand "[a,b]" for a list; the
+// mark keeps it whole and comes off before the value is used. Of "--name=" it would forget that the value is
+// empty and take the next argument for it.
 std::vector<std::string> marked_arguments(const CLI::App& app, int argc, char** argv) {
   std::vector<std::string> arguments;
   bool operands_only = false;

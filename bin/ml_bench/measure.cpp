@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -154,6 +155,13 @@ class Bench {
   // Load, first token and memory: from opening the model to the end of its longest prompt, then it is closed.
   std::optional<ModelFacts> open_once(const std::string& path) {
     ModelFacts facts{.path = path};
+    std::error_code ignored;
+    if (const auto file = std::filesystem::status(path, ignored); std::filesystem::is_other(file)) {
+      tool_.fail({.status = ml::Status::io,
+                  .message = "is no regular file; a model is opened more than once",
+                  .path = path});
+      return std::nullopt;
+    }
     ml::reset_peak_memory();
     const auto start = Clock::now();
     const auto model = checked(cli::open_model(tool_, path, {.trust = options_.trust}), path);

@@ -26,3 +26,6 @@ for file in array.json rows.jsonl deep.json; do
   rc=0; ml-bench model.mlb --baseline $file || rc=$?
   [ $rc -eq 1 ]
 done
+mkfifo pipe
+rc=0; ml-bench pipe || rc=$?
+[ $rc -eq 1 ]

@@ -7,3 +7,11 @@ mlb-quant -q "$story" --type q4_0 -o - | mlb-info --check - > /dev/null
 ml-run story.mlb -m story.mlt -n 30 "Once" > file
 mlb-quant -q "$story" --type q4_0 -o - | ml-run - -m story.mlt -n 30 "Once" > pipe
 cmp file pipe
+# A named pipe is opened once.
+mkfifo named draft
+cat story.mlb > named &
+ml-run named -m story.mlt -n 30 "Once" | cmp - file
+cat story.mlb > named &
+cat story.mlb > draft &
+ml-run named --draft draft -m story.mlt -n 30 "Once" | cmp - file
+wait

@@ -8,3 +8,7 @@ for name in tokenizer.json config.json model.safetensors; do refused -m model -o
 refused -m model/tokenizer.json -o model/config.json
 refused -m model -o text
 [ "$(md5sum model/* text)" = "$before" ]
+# An option whose value is empty does not take the operand for one.
+rc=0; mlt-encode -f -m model --output= text || rc=$?
+[ $rc -eq 2 ]
+[ "$(md5sum model/* text)" = "$before" ]
