@@ -1,6 +1,7 @@
 #include "ml_eval/options.hpp"
 
 #include "common/html_page.hpp"
+#include "common/same_path.hpp"
 #include "common/shard.hpp"
 #include "common/standard_input.hpp"
 #include "ml_eval/texts.hpp"
@@ -128,9 +129,10 @@ std::string finish_options(const CLI::App& app, Options& options) {
   if (options.merge) return merge_problem(app, options);
   if (options.partial) return "--partial needs --merge";
   if (options.precision && options.save_logits.empty()) return "--bits needs --save-logits";
-  if (options.save_logits == "-" || options.save_logits == "/dev/stdout")
+  if (cli::names_standard_output(options.save_logits))
     return "--save-logits needs a file: the result goes to standard output";
-  if (!options.html.empty() && options.html == options.save_logits)
+  if (!options.html.empty() && !options.save_logits.empty() &&
+      cli::same_path(options.html, options.save_logits))
     return "--html and --save-logits name the same file";
   std::vector<std::string> inputs = options.texts;
   if (inputs.empty()) inputs.push_back("-");

@@ -1,5 +1,6 @@
 #include "ml_run/options.hpp"
 
+#include "common/same_path.hpp"
 #include "common/shard.hpp"
 
 #include <ml/tokenizer.hpp>
@@ -7,7 +8,6 @@
 #include <CLI/CLI.hpp>
 
 #include <charconv>
-#include <filesystem>
 #include <limits>
 #include <map>
 #include <random>
@@ -31,15 +31,6 @@ std::vector<std::uint32_t> parse_tokens(const std::string& text) {
     at = after;
     if (at == end) return tokens;
   }
-}
-
-// The same place, by whatever path and whether there is a file or not.
-bool same_path(const std::string& a, const std::string& b) {
-  const auto place = [](const std::string& path) {
-    std::error_code error;
-    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
-  };
-  return place(a) == place(b);
 }
 
 }  // namespace
@@ -218,16 +209,16 @@ std::string usage_problem(const RunOptions& options) {
     if (stop.empty()) return "--stop is empty, must be a text";
     if (ml::find_invalid_utf8(stop)) return fmt::format("--stop is '{}', must be UTF-8", stop);
   }
-  if (options.logits == "-" && options.n > 0) {
-    return "--logits - needs -n 0, since text goes to standard output too";
-  }
-  if (options.routes == "-" && (options.n > 0 || options.logits == "-"))
+  const bool logits_out = names_standard_output(options.logits);
+  const bool routes_out = names_standard_output(options.routes);
+  if (logits_out && options.n > 0) return "--logits - needs -n 0, since text goes to standard output too";
+  if (routes_out && (options.n > 0 || logits_out))
     return "--routes - needs -n 0 and no --logits -, since both go to standard output too";
-  if (!options.routes.empty() && options.routes != "-" &&
+  if (!options.routes.empty() && !routes_out &&
       ((!options.logits.empty() && same_path(options.routes, options.logits)) ||
        (!options.session.empty() && same_path(options.routes, options.session))))
     return "--routes and --logits or --session are the same file";
-  if (options.session == "-" || options.session == "/dev/stdout")
+  if (names_standard_output(options.session))
     return "--session needs a file: it is read back, and the answer goes to standard output";
   if (!options.session.empty() && !options.logits.empty() && same_path(options.session, options.logits))
     return "--session and --logits are the same file";

@@ -3,7 +3,10 @@
 #include <ml/start_threads.hpp>
 #include <ml/target.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <utility>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -44,13 +47,18 @@ void wait_while(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
 }  // namespace
 
 ThreadPool::ThreadPool(unsigned n_threads)
-    : worker_([this](unsigned thread) { work(thread); }), rest_(kLeastRest) {
+    : process_(::getpid()), worker_([this](unsigned thread) { work(thread); }), rest_(kLeastRest) {
   // Many more threads than cores only wait for each other.
   n_threads = std::min(n_threads, std::max(kFewThreads, 2 * available_threads()));
   workers_ = start_threads(n_threads, worker_);
 }
 
 ThreadPool::~ThreadPool() {
+  if (::getpid() != process_) {
+    // They can be neither joined nor detached: their descriptors may be those of other threads by now.
+    static_cast<void>(new std::vector<std::thread>(std::move(workers_)));
+    return;
+  }
   stop_.store(true, std::memory_order_release);
   generation_.fetch_add(1, std::memory_order_release);
   generation_.notify_all();

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -40,6 +42,7 @@ class ThreadPool {
   void await_others(Clock::time_point begin);
   void take_pieces(unsigned thread);
 
+  const pid_t process_;  // a child that was forked has none of the threads
   const std::function<void(unsigned)> worker_;
   std::vector<std::thread> workers_;
   Clock::time_point rest_until_{};  // the caller works alone until then

@@ -2,11 +2,14 @@
 #include "catch.hpp"
 
 #include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <ctime>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -136,4 +139,24 @@ TEST_CASE("64 threads on one core cost little more than one", "[util]") {
   }
   CAPTURE(one, many);
   CHECK(many <= 2 * one);
+}
+
+TEST_CASE("a forked process works with an inherited pool, and destroys it", "[util]") {
+  auto pool = std::make_unique<ThreadPool>(4);
+  std::atomic<std::uint64_t> sum = 0;
+  const auto add = [&](std::uint64_t begin, std::uint64_t end) { sum += end - begin; };
+  pool->run(1000, 1, add);
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::alarm(60);
+    sum = 0;
+    pool->run(1000, 1, add);
+    pool.reset();
+    ::_exit(sum == 1000 ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(status == 0);
 }

@@ -41,3 +41,4 @@ try ml-eval -m "$story" -f good
 try ml-eval ""
 sed 's/"n_tokens":\([0-9]*\),"nll":\["/"n_tokens":\1,"nll":["z/' a.json > c.json
 try ml-eval --merge c.json
+try ml-eval "$story" good --save-logits x.l --html ./x.l

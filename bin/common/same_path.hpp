@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+namespace cli {
+
+/// The same place, by whatever path and whether there is a file or not.
+bool same_path(const std::string& a, const std::string& b);
+
+/// "-", or a name that the system has for standard output.
+bool names_standard_output(const std::string& path);
+
+}  // namespace cli
