@@ -56,7 +56,8 @@ std::vector<std::string> marked_arguments(const CLI::App& app, int argc, char** 
       arguments.push_back(std::move(argument));
       argument.clear();
     }
-    if (argument.starts_with('[') && argument.ends_with(']')) argument.insert(0, 1, kBracketMark);
+    if ((argument.starts_with('[') && argument.ends_with(']')) || argument.starts_with(kBracketMark))
+      argument.insert(0, 1, kBracketMark);
     arguments.push_back(std::move(argument));
   }
   std::reverse(arguments.begin(), arguments.end());

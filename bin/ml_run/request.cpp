@@ -64,7 +64,8 @@ ml::Result<Request> parse_request(std::string_view line, const RunOptions& optio
       if (!value.is_string()) return wrong(key, "a string");
       request.tokens = tokenizer.encode(value.get_ref<const std::string&>());
     } else if (key == "tokens") {
-      if (!read_ids(value, request.tokens)) return wrong(key, "a list of token ids");
+      if (!read_ids(value, request.tokens) || request.tokens.empty())
+        return wrong(key, "a list of token ids, of one at least");
     } else if (key == "n") {
       if (!read_count(value, kMax32, count)) return wrong(key, "an integer from 0 to 4294967295");
       request.n = static_cast<std::uint32_t>(count);

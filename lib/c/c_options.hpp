@@ -32,7 +32,9 @@ TextOption number_option(std::string_view key, Number& field) {
   return {key, [key, &field](std::string_view value) -> Result<void> {
             const auto [end, problem] = number_from_chars(value.data(), value.data() + value.size(), field);
             if (problem == std::errc() && end == value.data() + value.size()) return {};
-            return bad_value(key, value, problem == std::errc::result_out_of_range ? "smaller" : "a number");
+            return bad_value(
+                key, value,
+                problem == std::errc::result_out_of_range ? "a number that its type holds" : "a number");
           }};
 }
 

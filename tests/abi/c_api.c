@@ -196,7 +196,7 @@ static void test_session(const ml_model* model) {
   REFUSED(ML_E_ARG, "acts is q4", ml_session_new(model, "acts=q4", &other));
   REFUSED(ML_E_ARG, "abacus", ml_session_new(model, "target=abacus", &other));
   REFUSED(ML_E_ARG, "ctx is 12x, must be a number", ml_session_new(model, "ctx=12x", &other));
-  REFUSED(ML_E_ARG, "must be smaller", ml_session_new(model, "batch=99999999999", &other));
+  REFUSED(ML_E_ARG, "must be a number that its type holds", ml_session_new(model, "batch=99999999999", &other));
   REFUSED(ML_E_ARG, "option speed=9 is unknown", ml_session_new(model, "ctx=8 speed=9", &other));
   REFUSED(ML_E_ARG, "option ctx is unknown, must be KEY=VALUE", ml_session_new(model, "ctx", &other));
   REFUSED(ML_E_LIMIT, "513", ml_session_new(model, "ctx=513", &other));
