@@ -1,6 +1,7 @@
 #include "common/process.hpp"
 
 #include <ml/output.hpp>
+#include <ml/try_again.hpp>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -87,7 +88,7 @@ void install_signal_handlers(std::string_view name) {
 int write_fully(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = ::write(fd, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && ml::try_again(fd, POLLOUT)) continue;
     if (n < 0) return errno;
     text.remove_prefix(static_cast<std::size_t>(n));
   }

@@ -1,10 +1,12 @@
 #include "ml_run/jsonl.hpp"
 
 #include "common/progress.hpp"
+#include "common/standard_input.hpp"
 #include "common/text.hpp"
 #include "ml_run/request.hpp"
 #include "ml_run/stop_text.hpp"
 
+#include <ml/input.hpp>
 #include <ml/multi_session.hpp>
 
 #include <poll.h>
@@ -26,6 +28,9 @@ namespace {
 /// Lines of standard input, for a reader that has other work: next() can refuse to wait for one.
 class LineReader {
  public:
+  /// Why the input ended, when it was not its end.
+  const std::optional<ml::Error>& error() const { return error_; }
+
   /// @return a line; nothing at the end of the input, or when none is there yet and `wait` is false
   std::optional<std::string> next(bool wait) {
     for (;;) {
@@ -48,15 +53,17 @@ class LineReader {
  private:
   void read_more() {
     char bytes[1 << 16];
-    const ssize_t n = ::read(STDIN_FILENO, bytes, sizeof bytes);
-    if (n < 0 && errno == EINTR) return;
-    if (n > 0) {
-      buffer_.append(bytes, static_cast<std::size_t>(n));
+    const auto n = input_.read(bytes);
+    if (n) {
+      buffer_.append(bytes, *n);
     } else {
-      at_end_ = true;
+      error_ = n.error();
     }
+    at_end_ = !n || *n == 0;
   }
 
+  ml::InputStream input_ = *ml::InputStream::open("-");  // which is open already
+  std::optional<ml::Error> error_;
   std::string buffer_;
   std::size_t searched_ = 0;  // where no newline is
   bool at_end_ = false;
@@ -97,6 +104,11 @@ class Runner {
         if (progress) progress->advance(1);
       }
     }
+    if (const auto& error = lines_.error())
+      tool_.fail({.status = error->status,
+                  .message = error->message,
+                  .path = input_name("-"),
+                  .os_errno = error->os_errno});
   }
 
  private:

@@ -1,4 +1,5 @@
 #include <ml/input.hpp>
+#include <ml/try_again.hpp>
 
 #include "util/bytes.hpp"
 #include "util/mapped_file.hpp"
@@ -48,7 +49,7 @@ Result<std::size_t> InputStream::read(std::span<char> buffer) {
   for (;;) {
     const ssize_t n = ::read(impl_->fd, buffer.data(), buffer.size());
     if (n >= 0) return static_cast<std::size_t>(n);
-    if (errno == EINTR) continue;
+    if (try_again(impl_->fd, POLLIN)) continue;
     return Error{.status = Status::io, .message = "cannot read", .path = impl_->path, .os_errno = errno};
   }
 }

@@ -2,6 +2,8 @@
 
 #include "util/try.hpp"
 
+#include <ml/try_again.hpp>
+
 #include <fmt/format.h>
 
 #include <fcntl.h>
@@ -130,7 +132,7 @@ Result<GrowingMemory> read_all(int fd, const std::string& path, std::uint64_t ma
       if (!memory.grow()) return no_memory(path);
     }
     const ssize_t n = ::read(fd, memory.data() + memory.size, memory.capacity() - memory.size);
-    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && try_again(fd, POLLIN)) continue;
     if (n < 0) return io_error(path, "cannot read");
     memory.size += static_cast<std::size_t>(n);
     if (memory.size > max_bytes) return over_limit(path, max_bytes);

@@ -1,4 +1,5 @@
 #include <ml/output.hpp>
+#include <ml/try_again.hpp>
 
 #include "util/links.hpp"
 #include "util/refuse_inputs.hpp"
@@ -62,7 +63,7 @@ struct OutputFile::Impl {
     const std::uint64_t begin = std::exchange(written, written + bytes.size());
     while (!bytes.empty()) {
       const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-      if (n < 0 && errno == EINTR) continue;
+      if (n < 0 && try_again(fd, POLLOUT)) continue;
       if (n < 0) return fail(io_error("cannot write"));
       bytes = bytes.subspan(static_cast<std::size_t>(n));
     }

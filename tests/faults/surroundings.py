@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Tools where little is to be had or much is strange: few threads, hardly any memory, a folder that cannot be written, no home,
-names with spaces and newlines, a locale whose numbers have commas. Reports TAP."""
+names with spaces and newlines, pipes that do not block, a locale whose numbers have commas. Reports TAP."""
 
 import os
 import pathlib
@@ -9,6 +9,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from arguments import parse, parser_of
@@ -21,8 +23,9 @@ SPACES = [16 << 20, 18 << 20, 20 << 20, 24 << 20, 28 << 20, 36 << 20, 48 << 20, 
 
 
 def run(command, **keywords):
-    return subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=SECONDS,
-                          **keywords)
+    if "input" not in keywords:
+        keywords["stdin"] = subprocess.DEVNULL
+    return subprocess.run([str(part) for part in command], capture_output=True, check=False, timeout=SECONDS, **keywords)
 
 
 def complaint_of(tool, result):
@@ -145,6 +148,38 @@ def commas(tap, work, stories, library, example):
     tap.report("numbers with commas", "\n".join(wrong) or None)
 
 
+def pipes_that_do_not_block(tap, stories):
+    """Another program's pipes may answer EAGAIN: what is read and written is whole all the same."""
+    def through(command, text):
+        to_tool, from_tool = os.pipe(), os.pipe()
+        for fd in (to_tool[0], from_tool[1]):
+            os.set_blocking(fd, False)
+        with subprocess.Popen([str(part) for part in command], stdin=to_tool[0], stdout=from_tool[1], stderr=subprocess.PIPE) as process:
+            os.close(to_tool[0])
+            os.close(from_tool[1])
+
+            def feed():
+                with os.fdopen(to_tool[1], "wb") as pipe:
+                    for part in (text[:len(text) // 2], text[len(text) // 2:]):
+                        time.sleep(0.2)  # so that the tool finds nothing to read
+                        pipe.write(part)
+
+            feeder = threading.Thread(target=feed)
+            feeder.start()
+            feeder.join(0.5)  # so that the tool finds a full pipe, where it writes that much
+            with os.fdopen(from_tool[0], "rb") as pipe:
+                out = pipe.read()
+            feeder.join()
+            err = process.stderr.read()
+        return process.returncode, out, err
+
+    for command, text in ((["mlt-encode", "-m", stories], b"word " * 100_000), (["ml-run", "-q", stories, "--jsonl", "-n", "2"], b'{"prompt":"a"}\n' * 50)):
+        sound = run(command, input=text)
+        status, out, err = through(command, text)
+        same = status == 0 and out == sound.stdout and not err
+        tap.report(f"{command[0]}: pipes that do not block", None if same else f"status {status}, {len(out)} of {len(sound.stdout)} bytes, {err!r}")
+
+
 def main():
     parser = parser_of(__doc__, "data", "library", "example")
     options = parse(parser)
@@ -164,6 +199,7 @@ def main():
         few_threads(tap, threaded, data)
         names_and_homes(tap, work, stories)
         unwritable(tap, work, data)
+        pipes_that_do_not_block(tap, stories)
         commas(tap, work, stories, options.library, options.example)
     return tap.finish()
 

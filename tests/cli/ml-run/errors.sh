@@ -19,3 +19,4 @@ try ml-run "$story" --n-draft 4 x
 try ml-run "$story" --stop "$(printf '\303')" x
 try ml-run "$story" x --kv
 try ml-run "$story" --logits /dev/stdout x
+ml-run -q "$story" --jsonl < . || echo $?
