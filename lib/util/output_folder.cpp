@@ -28,6 +28,10 @@ Error io_error(std::string what, const std::string& path, int number) {
   return {.status = Status::io, .message = std::move(what), .path = path, .os_errno = number};
 }
 
+bool is_part(const std::string& name, std::span<const std::string> owned) {
+  return name.ends_with(".safetensors") || std::find(owned.begin(), owned.end(), name) != owned.end();
+}
+
 // Only plain files that a folder of this kind is made of are replaced, never what somebody else put there.
 Result<std::vector<std::string>> replaceable_files(const std::string& path,
                                                    std::span<const std::string> owned) {
@@ -35,9 +39,7 @@ Result<std::vector<std::string>> replaceable_files(const std::string& path,
   std::error_code error;
   for (std::filesystem::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
-    const bool ours =
-        name.ends_with(".safetensors") || std::find(owned.begin(), owned.end(), name) != owned.end();
-    if (!ours || it->is_symlink(error) || !it->is_regular_file(error)) {
+    if (!is_part(name, owned) || it->is_symlink(error) || !it->is_regular_file(error)) {
       return Error{
           .status = Status::io,
           .message = fmt::format("exists and holds {}, which is no file of such a folder: not replaced",
@@ -48,6 +50,25 @@ Result<std::vector<std::string>> replaceable_files(const std::string& path,
   }
   if (error) return io_error("cannot read the folder", path, error.value());
   return names;
+}
+
+// Its files go, whatever their number is now: another process may have replaced the folder since it was
+// listed.
+bool remove_parts(int parent_fd, const std::string& name, std::span<const std::string> owned) {
+  const int fd = ::openat(parent_fd, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return false;
+  DIR* const folder = ::fdopendir(fd);
+  if (folder == nullptr) {
+    ::close(fd);
+    return false;
+  }
+  std::vector<std::string> parts;
+  for (const dirent* entry = ::readdir(folder); entry != nullptr; entry = ::readdir(folder)) {
+    if (is_part(entry->d_name, owned)) parts.emplace_back(entry->d_name);
+  }
+  for (const std::string& part : parts) ::unlinkat(fd, part.c_str(), 0);
+  ::closedir(folder);
+  return ::unlinkat(parent_fd, name.c_str(), AT_REMOVEDIR) == 0;
 }
 
 // Until then a signal removes what has these names.
@@ -184,14 +205,8 @@ Result<void> OutputFolder::commit() {
   }
   if (status != 0) return failure("cannot rename");
   const DropAtEnd registered{std::exchange(files_, {})};
-  if (replaces) {  // what was there has the temporary name now
-    const int fd = ::openat(parent_fd_, temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) return failure("replaced, but cannot open what was there, " + temporary_);
-    for (const std::string& file : old) ::unlinkat(fd, file.c_str(), 0);
-    ::close(fd);
-    if (::unlinkat(parent_fd_, temporary_.c_str(), AT_REMOVEDIR) != 0)
-      return failure("replaced, but cannot remove what was there, " + temporary_);
-  }
+  if (replaces && !remove_parts(parent_fd_, temporary_, owned_))  // what was there has the temporary name now
+    return failure("replaced, but cannot remove what was there, " + temporary_);
   temporaries::drop(std::exchange(folder_slot_, -1));
   sync_to_disk(parent_fd_);
   return {};
