@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 namespace ml_eval {
 
@@ -120,7 +121,9 @@ ml::Result<std::vector<ordered_json>> read_results(const std::string& path) {
   return objects;
 }
 
-ml::Result<void> join(ordered_json& all, const ordered_json& next, Result& result) {
+// @param texts  names of those that `all` has
+ml::Result<void> join(ordered_json& all, std::set<std::string>& texts, const ordered_json& next,
+                      Result& result) {
   auto sums = ml::EvaluationSums::parse(next["sums"].dump());
   if (!sums) return sums.error();
   if (all.is_null()) {
@@ -144,8 +147,7 @@ ml::Result<void> join(ordered_json& all, const ordered_json& next, Result& resul
   }
   all["n_windows"] = n_before + n_more;
   for (const auto& name : next["texts"]) {
-    const auto& names = all["texts"];
-    if (std::find(names.begin(), names.end(), name) == names.end()) all["texts"].push_back(name);
+    if (texts.insert(name.get<std::string>()).second) all["texts"].push_back(name);
   }
   return result.sums.merge(*sums);
 }
@@ -204,6 +206,7 @@ void merge(cli::Tool& tool, const Options& options) {
   std::vector<std::string> paths{options.model};
   paths.insert(paths.end(), options.texts.begin(), options.texts.end());
   ordered_json all;
+  std::set<std::string> texts;
   Result result;
   Parts parts;
   cli::HtmlOutput html(tool);
@@ -213,7 +216,7 @@ void merge(cli::Tool& tool, const Options& options) {
     const auto objects = read_results(path);
     if (!objects) return tool.fail(ml::with_path(objects.error(), name));
     for (const ordered_json& object : *objects) {
-      auto joined = join(all, object, result);
+      auto joined = join(all, texts, object, result);
       if (joined) joined = parts.add(object["parts"], name);
       if (!joined) return tool.fail(ml::with_path(joined.error(), name));
     }
