@@ -44,6 +44,8 @@ char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) 
 
 }  // namespace
 
+Error too_much_text() { return {.status = Status::limit, .message = "the template makes too much text"}; }
+
 std::string_view strip(std::string_view text, Side side, std::optional<std::string_view> set) {
   std::vector<char32_t> gone;
   if (set) {
@@ -123,7 +125,7 @@ std::vector<std::string> split_right(std::string_view text, std::string_view sep
 
 Result<std::string> replace(std::string_view text, std::string_view from, std::string_view to,
                             std::int64_t max, std::size_t max_bytes) {
-  const Error too_long{.status = Status::limit, .message = "the template makes too much text"};
+  const Error too_long = too_much_text();
   std::string out;
   std::int64_t n = 0;
   if (from.empty()) {  // Python puts the new text before every character and at the end

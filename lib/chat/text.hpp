@@ -12,6 +12,9 @@
 
 namespace ml::chat {
 
+/// What is said where a text would grow beyond the bytes that are left: status limit.
+Error too_much_text();
+
 enum class Side : std::uint8_t { both, left, right };
 
 /// str.strip and its kin: white space, or the characters of `set`.

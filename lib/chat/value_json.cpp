@@ -1,5 +1,6 @@
 // JSON in and out, as Python's json module reads and writes it.
 
+#include "chat/text.hpp"
 #include "chat/value.hpp"
 #include "util/json.hpp"
 #include "util/show_name.hpp"
@@ -162,7 +163,7 @@ class Writer {
 
   Result<void> check_room(std::size_t n_bytes) const {
     if (out.size() <= max_bytes_ && n_bytes <= max_bytes_ - out.size()) return {};
-    return Error{.status = Status::limit, .message = "the template makes too much text"};
+    return too_much_text();
   }
 
   Result<void> separate(std::size_t i, unsigned level) {

@@ -1,5 +1,6 @@
 // str() and repr() of values.
 
+#include "chat/text.hpp"
 #include "chat/value.hpp"
 #include "util/try.hpp"
 
@@ -41,8 +42,7 @@ class Printer {
 
  private:
   Result<void> append(std::string_view text) {
-    if (text.size() > max_bytes_ - out.size())
-      return Error{.status = Status::limit, .message = "the template makes too much text"};
+    if (text.size() > max_bytes_ - out.size()) return too_much_text();
     out += text;
     return {};
   }
