@@ -136,8 +136,10 @@ Result<Value> Interpreter::slice(const Value& object, const Value& start, const 
   const bool sequence =
       list != nullptr ? (*list)->kind <= ListKind::range : std::holds_alternative<Text>(object);
   std::optional<std::int64_t> first, last, stride;
-  if (!sequence || !take_bound(start, first) || !take_bound(stop, last) || !take_bound(step, stride))
-    return missing(fmt::format("a slice of a {}", type_name(object)));
+  if (!sequence) return wrong(fmt::format("a slice of a {}", type_name(object)));
+  if (!take_bound(start, first) || !take_bound(stop, last) || !take_bound(step, stride)) {
+    return wrong("a slice's bounds must be integers or none");
+  }
   if (stride.value_or(1) == 0) return wrong("a slice's step is zero");
   if (list != nullptr) {
     const auto [at, by, count] =

@@ -89,6 +89,13 @@ struct Statement {
   std::vector<Parameter> parameters;
   Block body;
   Block otherwise;
+  std::vector<std::string> hidden;            ///< names that are undefined in the body until it sets them
+  std::vector<std::string> hidden_otherwise;  ///< the same of the other body
+};
+
+struct Template {
+  Block block;
+  std::vector<std::string> hidden;  ///< as for a statement's body
 };
 
 }  // namespace ml::chat

@@ -51,6 +51,9 @@ Result<Value> Interpreter::look_up(const std::string& name) {
       return found->second;
     }
   }
+  for (const std::string_view own : {"caller", "varargs", "kwargs"}) {
+    if (base_ > 0 && name == own) return not_known(fmt::format("'{}'", name));
+  }
   if (const auto found = scopes_[0].find(name); found != scopes_[0].end()) return found->second;
   static constexpr std::array<std::string_view, 4> kFunctions = {"range", "namespace", "dict",
                                                                  "raise_exception"};
@@ -176,6 +179,7 @@ Result<Value> Interpreter::evaluate_choice(const Expression& e) {
       return arithmetic('-', false, Value(std::int64_t{0}), left);
     case ExpressionKind::plus:
       if (!is_number(left)) return wrong(fmt::format("the sign + before a {}", type_name(left)));
+      if (std::holds_alternative<double>(left)) return left;
       return arithmetic('+', false, Value(std::int64_t{0}), left);
     default: break;
   }

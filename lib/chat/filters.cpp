@@ -161,6 +161,9 @@ Result<Value> Interpreter::filter_integer(const Value& input, const Arguments& a
     return Value(static_cast<std::int64_t>(*real));
   }
   if (is_number(input)) return Value(as_integer(input));
+  if (const auto* undefined = std::get_if<Undefined>(&input)) {
+    return wrong(fmt::format("{} is undefined", *undefined->name));
+  }
   const auto* text = std::get_if<Text>(&input);
   if (text == nullptr) return otherwise;
   ML_CHECK(spend((*text)->size() / 16));

@@ -55,14 +55,17 @@ Result<Value> Interpreter::call_macro(const Statement& macro, const Arguments& a
       return wrong(fmt::format("the macro '{}' has no argument '{}' left", macro.text, name));
     }
   }
-  scopes_.push_back(std::move(scope));
+  // A default sees the parameters after its own as undefined, not what is outside by their names.
+  std::vector<const Parameter*> left;
   for (const Parameter& parameter : macro.parameters) {
-    if (scopes_.back().contains(parameter.name)) continue;
-    Value value = missing(parameter.name);
-    if (parameter.otherwise != nullptr) {
-      ML_TRY(value, evaluate(*parameter.otherwise));
-    }
-    scopes_.back().emplace(parameter.name, std::move(value));
+    if (scope.emplace(parameter.name, missing(parameter.name)).second) left.push_back(&parameter);
+  }
+  scopes_.push_back(std::move(scope));
+  ML_CHECK(hide(macro.hidden));
+  for (const Parameter* parameter : left) {
+    if (parameter->otherwise == nullptr) continue;
+    ML_TRY(Value value, evaluate(*parameter->otherwise));
+    scopes_.back().insert_or_assign(parameter->name, std::move(value));
   }
   ML_TRY(std::string text, capture(macro.body));
   scopes_.pop_back();

@@ -63,7 +63,7 @@ class Interpreter {
   /// @param n_bytes  of the messages and variables
   Interpreter(Scope variables, std::optional<Date> date, std::uint64_t n_bytes);
 
-  Result<std::string> run(const Block& block);
+  Result<std::string> run(const Template& whole);
 
  private:
   enum class Flow : std::uint8_t { on, leave, next };
@@ -77,6 +77,8 @@ class Interpreter {
   Result<void> assign(const Statement& statement);
   Result<void> assign_names(const std::vector<std::string>& names, const Value& value);
   Result<std::string> capture(const Block& block);
+  Result<void> enter_scope(const std::vector<std::string>& hidden);
+  Result<void> hide(const std::vector<std::string>& names);
   Result<void> write(std::string_view text);
 
   // evaluate.cpp: expressions

@@ -71,6 +71,9 @@ Result<std::string> read_string(std::string_view inside, int line) {
       inside.remove_prefix(1);
       continue;
     }
+    if (static_cast<unsigned char>(kind) >= 0x80) {
+      return wrong(Status::unsupported, line, "a backslash before a character beyond ASCII in a string");
+    }
     if (kind == 'N') return wrong(Status::unsupported, line, "an escape \\N{...} in a string");
     CodeEscape code = code_escape(kind);
     if (kind >= '0' && kind <= '7') {

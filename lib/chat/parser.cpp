@@ -1,5 +1,6 @@
 #include "chat/parser.hpp"
 
+#include "chat/hidden_names.hpp"
 #include "chat/parse_expression.hpp"
 #include "util/show_name.hpp"
 #include "util/try.hpp"
@@ -141,23 +142,32 @@ class Parser {
     return statement;
   }
 
-  // `a` or `a, b`
+  // `a` or `a, b` or `(a, b)`
   Result<std::vector<std::string>> parse_targets() {
     std::vector<std::string> targets;
     const bool brackets = tokens_.skip_sign("(");
+    bool comma = false;
     do {
       ML_TRY(std::string name, tokens_.expect_name());
       static const std::set<std::string_view> kConstants = {"true", "false", "none", "True", "False", "None"};
       if (kConstants.contains(name))
         return tokens_.wrong(Status::format, fmt::format("'{}' is no variable", name));
+      if (name == "loop" && n_loops_ > 0) {
+        return tokens_.wrong(Status::format, "'loop' may not be set inside of a loop");
+      }
       targets.push_back(std::move(name));
-    } while (tokens_.skip_sign(",") && tokens_.at(TokenKind::name) && !tokens_.at_name("in"));
+      comma = tokens_.skip_sign(",");
+    } while (comma && !(brackets && tokens_.at_sign(")")));
+    if (comma && targets.size() == 1) {
+      return tokens_.wrong(Status::unsupported, "a single variable in brackets with a comma");
+    }
     if (brackets) ML_CHECK(tokens_.expect_sign(")"));
     return targets;
   }
 
   Result<Statement> parse_for(int line) {
     Statement statement = make(StatementKind::loop, line);
+    ++n_loops_;
     ML_TRY(statement.targets, parse_targets());
     if (!tokens_.skip_name("in")) return tokens_.unexpected();
     ML_TRY(statement.expression, expressions_.parse_tuple(false));
@@ -170,10 +180,14 @@ class Parser {
     ML_TRY(statement.body, parse_block({"else", "endfor"}));
     inside_ = before;
     if (tokens_.take().text == "else") {
+      // Outside of the loop: a break here leaves a loop around it.
+      inside_.scope = true;
       ML_TRY(statement.otherwise, parse_body({"endfor"}));
+      inside_ = before;
     } else {
       ML_CHECK(end_block());
     }
+    --n_loops_;
     return statement;
   }
 
@@ -235,13 +249,17 @@ class Parser {
   ExpressionParser expressions_;
   Inside inside_;
   unsigned depth_ = 0;
+  unsigned n_loops_ = 0;  ///< for statements around the one at hand, their else included
 };
 
 }  // namespace
 
-Result<Block> parse_template(std::string_view source) {
+Result<Template> parse_template(std::string_view source) {
   ML_TRY(const std::vector<Token> tokens, lex(source));
-  return Parser(tokens).run();
+  Template whole;
+  ML_TRY(whole.block, Parser(tokens).run());
+  find_hidden_names(whole);
+  return whole;
 }
 
 }  // namespace ml::chat

@@ -7,6 +7,6 @@
 namespace ml::chat {
 
 /// @error format, unsupported, limit  as ChatTemplate::parse
-Result<Block> parse_template(std::string_view source);
+Result<Template> parse_template(std::string_view source);
 
 }  // namespace ml::chat

@@ -19,7 +19,23 @@ Interpreter::Interpreter(Scope variables, std::optional<Date> date, std::uint64_
   scopes_.push_back(std::move(variables));
 }
 
-Result<std::string> Interpreter::run(const Block& block) { return capture(block); }
+Result<std::string> Interpreter::run(const Template& whole) {
+  ML_CHECK(hide(whole.hidden));
+  return capture(whole.block);
+}
+
+Result<void> Interpreter::hide(const std::vector<std::string>& names) {
+  ML_CHECK(spend(8 * names.size()));  // a name costs as much as several steps
+  for (const std::string& name : names) {
+    scopes_.back().insert_or_assign(name, missing(fmt::format("'{}'", name)));
+  }
+  return {};
+}
+
+Result<void> Interpreter::enter_scope(const std::vector<std::string>& hidden) {
+  scopes_.emplace_back();
+  return hide(hidden);
+}
 
 Result<void> Interpreter::spend(std::uint64_t n_steps) {
   n_steps_ += n_steps;
@@ -115,7 +131,7 @@ Result<Interpreter::Flow> Interpreter::run_statement(const Statement& statement)
     case StatementKind::loop: return run_loop(statement);
     case StatementKind::assignment: ML_CHECK(assign(statement)); break;
     case StatementKind::capture: {
-      scopes_.emplace_back();
+      ML_CHECK(enter_scope(statement.hidden));
       ML_TRY(std::string text, capture(statement.body));
       scopes_.pop_back();
       ML_TRY(Value value, new_text(std::move(text)));
@@ -125,7 +141,7 @@ Result<Interpreter::Flow> Interpreter::run_statement(const Statement& statement)
     }
     case StatementKind::macro: scopes_.back().insert_or_assign(statement.text, MacroRef{&statement}); break;
     case StatementKind::scope: {
-      scopes_.emplace_back();
+      ML_CHECK(enter_scope(statement.hidden));
       ML_CHECK(run_block(statement.body));
       scopes_.pop_back();
       break;
@@ -166,18 +182,25 @@ Result<ListRef> Interpreter::loop_items(const Statement& loop) {
   return std::get<ListRef>(list);
 }
 
+// The else runs unless a turn came to its end: an item that is left by break or continue does not count.
 Result<Interpreter::Flow> Interpreter::run_loop(const Statement& loop) {
   ML_TRY(const ListRef items, loop_items(loop));
+  bool ended = false;
   for (std::size_t i = 0; i < items->items.size(); ++i) {
     ML_CHECK(spend(1));
-    scopes_.emplace_back();
+    ML_CHECK(enter_scope(loop.hidden));
     scopes_.back().emplace("loop", std::make_shared<const LoopState>(LoopState{.items = items, .index = i}));
     ML_CHECK(assign_names(loop.targets, items->items[i]));
     ML_TRY(const Flow flow, run_block(loop.body));
     scopes_.pop_back();
-    if (flow == Flow::leave) return Flow::on;
+    ended = ended || flow == Flow::on;
+    if (flow == Flow::leave) break;
   }
-  return items->items.empty() ? run_block(loop.otherwise) : Flow::on;
+  if (ended) return Flow::on;
+  ML_CHECK(enter_scope(loop.hidden_otherwise));
+  ML_TRY(const Flow flow, run_block(loop.otherwise));
+  scopes_.pop_back();
+  return flow;
 }
 
 Result<void> Interpreter::assign_names(const std::vector<std::string>& names, const Value& value) {

@@ -10,7 +10,7 @@
 namespace ml {
 
 struct ChatTemplateImpl {
-  chat::Block block;
+  chat::Template whole;
 };
 
 namespace {
@@ -31,7 +31,7 @@ Error named(Error error, std::string_view what) {
   return error;
 }
 
-Result<std::string> render_values(const chat::Block& block, chat::Value messages, std::uint64_t n_bytes,
+Result<std::string> render_values(const chat::Template& whole, chat::Value messages, std::uint64_t n_bytes,
                                   const ChatOptions& options) {
   // transformers passes tools and documents always.
   chat::Interpreter::Scope variables;
@@ -46,13 +46,14 @@ Result<std::string> render_values(const chat::Block& block, chat::Value messages
     if (dict == nullptr) return Error{.status = Status::arg, .message = "variables are no JSON object"};
     for (const auto& [name, value] : (*dict)->items) variables.insert_or_assign(*name, value);
   }
+  variables.erase("self");  // always the template itself, which is refused where it is used
   variables.insert_or_assign("messages", std::move(messages));
   variables.insert_or_assign("add_generation_prompt", options.add_generation_prompt);
   std::optional<chat::Date> date;
   if (!options.date.empty()) {
     ML_TRY(date, chat::parse_date(options.date));
   }
-  return chat::Interpreter(std::move(variables), date, n_bytes + options.variables.size()).run(block);
+  return chat::Interpreter(std::move(variables), date, n_bytes + options.variables.size()).run(whole);
 }
 
 }  // namespace
@@ -62,8 +63,8 @@ Result<ChatTemplate> ChatTemplate::parse(std::string_view text) {
     return Error{.status = Status::limit,
                  .message = fmt::format("a template of over {} bytes", kMaxTemplate)};
   }
-  ML_TRY(chat::Block block, chat::parse_template(text));
-  return ChatTemplate(std::make_shared<const ChatTemplateImpl>(ChatTemplateImpl{std::move(block)}));
+  ML_TRY(chat::Template whole, chat::parse_template(text));
+  return ChatTemplate(std::make_shared<const ChatTemplateImpl>(ChatTemplateImpl{std::move(whole)}));
 }
 
 Result<std::string> ChatTemplate::render(std::span<const ChatMessage> messages,
@@ -79,7 +80,7 @@ Result<std::string> ChatTemplate::render(std::span<const ChatMessage> messages,
     list.push_back(std::move(one));
   }
   ML_TRY(chat::Value value, chat::make_list(std::move(list)));
-  return render_values(impl_->block, std::move(value), n_bytes, options);
+  return render_values(impl_->whole, std::move(value), n_bytes, options);
 }
 
 Result<std::string> ChatTemplate::render_json(std::string_view messages, const ChatOptions& options) const {
@@ -87,7 +88,7 @@ Result<std::string> ChatTemplate::render_json(std::string_view messages, const C
   if (!value) return named(std::move(value.error()), "messages");
   const auto* list = std::get_if<chat::ListRef>(&*value);
   if (list == nullptr) return Error{.status = Status::arg, .message = "messages are no JSON list"};
-  return render_values(impl_->block, *value, messages.size(), options);
+  return render_values(impl_->whole, *value, messages.size(), options);
 }
 
 }  // namespace ml

@@ -3,12 +3,13 @@
 
 #include <ml/chat.hpp>
 
+#include <filesystem>
 #include <optional>
 
 namespace {
 
-std::optional<ml::ChatTemplateFile> find(const std::string& model) {
-  auto found = ml::find_chat_template(model);
+std::optional<ml::ChatTemplateFile> find(const std::string& model, bool tools = false) {
+  auto found = ml::find_chat_template(model, tools);
   if (!found) FAIL(ml::describe(found.error()));
   return std::move(*found);
 }
@@ -51,4 +52,25 @@ TEST_CASE("Of several templates the default one counts", "[chat]") {
     CHECK(found.error().status == ml::Status::format);
     CHECK(found.error().path == folder.file("tokenizer_config.json"));
   }
+}
+
+TEST_CASE("For tools the template named tool_use counts where there is one", "[chat]") {
+  const TempFolder folder;
+  folder.write(
+      "tokenizer_config.json",
+      R"({"chat_template": [{"name": "default", "template": "a"}, {"name": "tool_use", "template": "b"},
+                                     {"name": "default", "template": "c"}]})");
+  CHECK(find(folder.path())->text == "c");
+  CHECK(find(folder.path(), true)->text == "b");
+  folder.write("tokenizer_config.json", R"({"chat_template": [{"name": "default", "template": "a"}]})");
+  CHECK(find(folder.path(), true)->text == "a");
+  folder.write("tokenizer_config.json", R"({"chat_template": [{"name": "tool_use", "template": "b"}]})");
+  CHECK(find(folder.path(), true)->text == "b");
+  CHECK(ml::find_chat_template(folder.path()).error().status == ml::Status::unsupported);
+  folder.write("chat_template.jinja", "d");
+  CHECK(find(folder.path(), true)->text == "d");
+  std::filesystem::create_directory(folder.file("additional_chat_templates"));
+  folder.write("additional_chat_templates/tool_use.jinja", "e");
+  CHECK(find(folder.path())->text == "d");
+  CHECK(find(folder.path(), true)->text == "e");
 }

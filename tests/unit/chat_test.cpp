@@ -154,8 +154,15 @@ TEST_CASE("What is not known is refused by name and line", "[chat]") {
                 "a namespace in the condition of a for");
   check_refused("{% for a, b in [[1]] %}{% endfor %}", Status::format, "1 values for 2 variables");
   check_refused("{{ 'abc'[::0] }}", Status::format, "a slice's step is zero");
+  check_refused("{{ messages[0][1:] }}", Status::format, "a slice of a dict");
   check_refused("{{ x[1:] }}", Status::format, "'x' is undefined");
   check_refused("{{ '\\ud800' }}", Status::format, "an escape in a string is no character");
+  check_refused("{{ '\\\xc3\xa9' }}", Status::unsupported, "a backslash before a character beyond ASCII");
+  check_refused("{% for (a,) in [[1]] %}{% endfor %}", Status::unsupported, "a single variable in brackets");
+  check_refused("{% for x in [1] %}{% set loop = 3 %}{% endfor %}", Status::format, "'loop' may not be set");
+  check_refused("{% macro f() %}{{ kwargs }}{% endmacro %}{% set kwargs = 1 %}{{ f() }}", Status::unsupported,
+                "'kwargs'");
+  check_refused("{{ foo | int }}", Status::format, "'foo' is undefined");
   check_refused("{{ '\\x4' }}", Status::format, "an escape in a string is no character");
   check_refused("{{ 1 | tojson(separators='x') }}", Status::format, "two separators");
   check_refused("{{ 1 2 }}", Status::format, "a number");

@@ -25,7 +25,8 @@ struct ChatOptions {
   /// bos_token, eos_token, ...: the model's special tokens by name; a missing one is undefined to the
   /// template
   std::map<std::string, std::string> special_tokens = {};
-  /// More variables, a JSON object: {"enable_thinking": false, "tools": [...]}; "" is none
+  /// More variables, a JSON object: {"enable_thinking": false, "tools": [...]}; "" is none. For tools see
+  /// find_chat_template.
   std::string variables = {};
   /// What strftime_now tells: 2026-11-29, 2026-11-29 08:30 or 2026-11-29T08:30:05. Without it the template
   /// sees no such function, as the machine's clock would make results differ from day to day.
@@ -75,9 +76,15 @@ struct ChatTemplateFile {
 /// Finds the chat template of a model: the one that a .gguf carries, else chat_template.jinja, else that of
 /// tokenizer_config.json (of a list the one named "default"), else chat_template.json.
 ///
+/// Some models have a second template for conversations with tools, named "tool_use": in the list, as
+/// additional_chat_templates/tool_use.jinja or as the .gguf's tokenizer.chat_template.tool_use. Whoever gives
+/// a variable "tools" asks for that one; the default template may leave the tools out without a word.
+///
 /// @param model  a model folder, or a file in one
+/// @param tools  take the template for tools where there is one
 /// @return       nothing where the folder has no template
 /// @error io, format  a file that is there cannot be read or is not what its name says
-ML_API Result<std::optional<ChatTemplateFile>> find_chat_template(const std::string& model);
+ML_API Result<std::optional<ChatTemplateFile>> find_chat_template(const std::string& model,
+                                                                  bool tools = false);
 
 }  // namespace ml
