@@ -19,10 +19,15 @@ namespace {
 
 std::string_view program_name;
 
+// Only async-signal-safe calls. The line goes out in one piece, and only the first one: other threads that
+// come here, or have come, wait for the end of the process.
 [[noreturn]] void end_with_message(std::string_view name, std::string_view text) {
+  static std::atomic_flag spoken = ATOMIC_FLAG_INIT;
+  while (spoken.test_and_set()) ::pause();
   ml::remove_temporaries();
-  write_fully(STDERR_FILENO, name);
-  write_fully(STDERR_FILENO, text);
+  char line[512];
+  const std::size_t n = name.copy(line, sizeof line - text.size());
+  write_fully(STDERR_FILENO, {line, n + text.copy(line + n, text.size())});
   ::_exit(1);
 }
 
@@ -50,8 +55,6 @@ void end_by_signal(int signal) {
 
 // A mapped input that shrank: its pages past the new end cannot be read.
 void end_by_bus_error(int) {
-  static std::atomic_flag spoken = ATOMIC_FLAG_INIT;
-  while (spoken.test_and_set()) ::pause();  // another thread ends the process
   end_with_message(program_name, ": an input file became shorter while it was read (ML_E_IO)\n");
 }
 

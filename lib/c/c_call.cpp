@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdio>
 #include <cstring>
 #include <string>
 
@@ -34,6 +35,11 @@ ml_status fail(const Error& error) noexcept {
     keep_message("out of memory (ML_E_NOMEM)");
   }
   return to_c(error.status);
+}
+
+ml_status fail(const std::exception& exception) noexcept {
+  std::snprintf(last_message.data(), last_message.size(), "%s (ML_E_NOMEM)", exception.what());
+  return ML_E_NOMEM;
 }
 
 Result<void> check_pointers(std::initializer_list<const void*> pointers) {

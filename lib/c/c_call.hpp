@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <exception>
 #include <initializer_list>
-#include <new>
 #include <string_view>
 
 namespace ml::c {
@@ -15,6 +14,8 @@ namespace ml::c {
 /// Keeps what ml_message() tells.
 /// @return  the status as C has it
 ml_status fail(const Error& error) noexcept;
+/// The same of what was thrown. Takes no memory.
+ml_status fail(const std::exception& exception) noexcept;
 
 /// The body of a C function: no exception leaves it. Those that can come (no memory, no thread, more elements
 /// than a vector holds) all say that the machine has no more.
@@ -26,7 +27,7 @@ ml_status call(const Body& body) noexcept {
     const Result<void> done = body();
     return done ? ML_OK : fail(done.error());
   } catch (const std::exception& exception) {
-    return fail({.status = Status::nomem, .message = exception.what()});
+    return fail(exception);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cfloat>
 #include <cmath>
+#include <utility>
 
 namespace ml {
 
@@ -88,6 +89,23 @@ Result<void> EvaluationSums::merge(const EvaluationSums& other) {
     return Error{.status = Status::limit,
                  .message = fmt::format("the results have over {} tokens together", kMaxTokens)};
   }
+  EvaluationSums joined = *this;
+  joined.add(other);
+  if (!joined.fits()) {
+    return Error{.status = Status::limit,
+                 .message = "a sum of the results together is 2^188 or more, which no real ones are"};
+  }
+  *this = std::move(joined);
+  return {};
+}
+
+bool EvaluationSums::fits() const {
+  const auto fit = [](const Positions& positions) { return positions.nll.fits() && positions.kl.fits(); };
+  return nll_.fits() && base_nll_.fits() && log_ratio_.fits() && kl_.fits() && change_.fits() &&
+         top5_.fits() && std::all_of(positions_.begin(), positions_.end(), fit);
+}
+
+void EvaluationSums::add(const EvaluationSums& other) {
   n_tokens_ += other.n_tokens_;
   compared_ = other.compared_;
   nll_.add(other.nll_);
@@ -105,7 +123,6 @@ Result<void> EvaluationSums::merge(const EvaluationSums& other) {
     positions_[i].nll.add(other.positions_[i].nll);
     positions_[i].kl.add(other.positions_[i].kl);
   }
-  return {};
 }
 
 Estimate EvaluationSums::estimate(const Moments& moments) const {

@@ -10,7 +10,8 @@ namespace {
 constexpr int kLowest = -192;  // exponent of the lowest bit
 constexpr double kLargest = 0x1p150;
 constexpr std::int64_t kLimbMask = 0xffffffff;
-constexpr std::uint32_t kMaxWaiting = 1u << 30;  // a limb has room for 2^31 additions of 32 bits
+constexpr std::int64_t kHighestLimb = 0xfffffff;  // with all others 95 hexadecimal digits
+constexpr std::uint32_t kMaxWaiting = 1u << 30;   // a limb has room for 2^31 additions of 32 bits
 
 }  // namespace
 
@@ -55,32 +56,39 @@ void ExactSum::carry() {
   n_waiting_ = 0;
 }
 
-double ExactSum::value() const {
-  ExactSum magnitude = *this;
-  magnitude.carry();
-  const bool negative = magnitude.limbs_.back() < 0;
+ExactSum ExactSum::magnitude(bool& negative) const {
+  ExactSum result = *this;
+  result.carry();
+  negative = result.limbs_.back() < 0;
   if (negative) {
-    for (std::int64_t& limb : magnitude.limbs_) limb = -limb;
-    magnitude.carry();
+    for (std::int64_t& limb : result.limbs_) limb = -limb;
+    result.carry();
   }
+  return result;
+}
+
+bool ExactSum::fits() const {
+  bool negative = false;
+  return magnitude(negative).limbs_.back() <= kHighestLimb;
+}
+
+double ExactSum::value() const {
+  bool negative = false;
+  const ExactSum absolute = magnitude(negative);
   double sum = 0;
   for (std::size_t i = kLimbs; i-- > 0;)
-    sum += std::ldexp(static_cast<double>(magnitude.limbs_[i]), static_cast<int>(32 * i) + kLowest);
+    sum += std::ldexp(static_cast<double>(absolute.limbs_[i]), static_cast<int>(32 * i) + kLowest);
   return negative ? -sum : sum;
 }
 
 std::string ExactSum::text() const {
-  ExactSum magnitude = *this;
-  magnitude.carry();
-  const bool negative = magnitude.limbs_.back() < 0;
-  if (negative) {
-    for (std::int64_t& limb : magnitude.limbs_) limb = -limb;
-    magnitude.carry();
-  }
+  bool negative = false;
+  const ExactSum absolute = magnitude(negative);
   constexpr char kDigits[] = "0123456789abcdef";
   std::string digits;
   for (std::size_t i = kLimbs; i-- > 0;) {
-    for (int shift = 28; shift >= 0; shift -= 4) digits += kDigits[(magnitude.limbs_[i] >> shift) & 15];
+    const int highest = i + 1 == kLimbs ? 60 : 28;  // the last limb holds what is over, too
+    for (int shift = highest; shift >= 0; shift -= 4) digits += kDigits[(absolute.limbs_[i] >> shift) & 15];
   }
   digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size() - 1));
   return negative ? "-" + digits : digits;

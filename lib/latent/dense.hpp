@@ -1,5 +1,6 @@
 #pragma once
 
+#include "util/checked.hpp"
 #include "util/thread_pool.hpp"
 
 #include <cstdint>
@@ -16,7 +17,7 @@ struct Dense {
 
   Dense() = default;
   Dense(std::uint64_t n_rows, std::uint64_t n_cols)
-      : rows(n_rows), cols(n_cols), values(n_rows * n_cols, 0.0) {}
+      : rows(n_rows), cols(n_cols), values(vector_size<double>(Checked(n_rows) * n_cols), 0.0) {}
   double* row(std::uint64_t r) { return values.data() + r * cols; }
   const double* row(std::uint64_t r) const { return values.data() + r * cols; }
   double& at(std::uint64_t r, std::uint64_t c) { return values[r * cols + c]; }

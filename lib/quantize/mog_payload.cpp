@@ -3,6 +3,7 @@
 #include "kernels/targets.hpp"
 #include "quantize/mog_plan.hpp"
 #include "util/bytes.hpp"
+#include "util/checked.hpp"
 #include "util/half.hpp"
 #include "util/thread_pool.hpp"
 #include "util/try.hpp"
@@ -47,7 +48,7 @@ class Encoder {
 
   // Rows [first, first + n), to `data` and `scales`.
   Result<void> encode(std::uint64_t first, std::uint64_t n, std::byte* data, std::byte* scales) const {
-    std::vector<float> x(info_.block_rows * array_.cols);
+    std::vector<float> x(vector_size<float>(Checked(info_.block_rows) * array_.cols));
     for (std::uint64_t row = 0; row < n; row += info_.block_rows) {
       for (std::uint64_t i = 0; i < info_.block_rows; ++i)
         source_.load(first + row + i, std::span(x).subspan(i * array_.cols, array_.cols));
@@ -119,8 +120,8 @@ class PayloadWriter {
     const Encoder encoder(pack_.sources[index], array, pack_.round[index]);
     const std::uint64_t piece_rows = encoder.piece_rows();
     const std::uint64_t batch_rows = std::min(array.rows, piece_rows * kPiecesAThread * pool_.n_threads());
-    std::vector<std::byte> data(batch_rows * encoder.row_bytes());
-    std::vector<std::byte> scales(array.n_scale_bytes);
+    std::vector<std::byte> data(vector_size<std::byte>(Checked(batch_rows) * encoder.row_bytes()));
+    std::vector<std::byte> scales(vector_size<std::byte>(array.n_scale_bytes));
     ML_CHECK(pad_mog(out_, start_, array.offset));
     for (std::uint64_t first = 0; first < array.rows; first += batch_rows) {
       const std::uint64_t n = std::min(batch_rows, array.rows - first);

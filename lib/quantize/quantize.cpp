@@ -5,6 +5,7 @@
 #include "quantize/ordered_turns.hpp"
 #include "quantize/plan.hpp"
 #include "quantize/row_coder.hpp"
+#include "util/checked.hpp"
 #include "util/thread_pool.hpp"
 #include "util/try.hpp"
 
@@ -43,15 +44,31 @@ struct Workspace {
 
 class Workspaces {
  public:
+  // One of them, until the end of a piece.
+  class Lease {
+   public:
+    explicit Lease(Workspaces& owner) : owner_(owner), workspace_(owner.acquire()) {}
+    ~Lease() { owner_.release(workspace_); }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    Workspace& operator*() const { return workspace_; }
+
+   private:
+    Workspaces& owner_;
+    Workspace& workspace_;
+  };
+
   explicit Workspaces(unsigned n) : all_(n) {
     for (Workspace& workspace : all_) free_.push_back(&workspace);
   }
-  void reserve(const RowCoder& coder, std::size_t n_bytes) {
+  void reserve(const RowCoder& coder, std::uint64_t n_bytes) {
     for (Workspace& workspace : all_) {
       coder.reserve(workspace.scratch);
-      if (workspace.data.size() < n_bytes) workspace.data.resize(n_bytes);
+      if (workspace.data.size() < n_bytes) workspace.data.resize(vector_size<std::byte>(n_bytes));
     }
   }
+
+ private:
   Workspace& acquire() {
     const std::lock_guard lock(mutex_);
     Workspace* workspace = free_.back();
@@ -63,7 +80,6 @@ class Workspaces {
     free_.push_back(&workspace);  // within capacity: nothing is allocated
   }
 
- private:
   std::vector<Workspace> all_;
   std::vector<Workspace*> free_;
   std::mutex mutex_;
@@ -109,7 +125,7 @@ Result<void> Quantizer::write_tensor(QuantizedTensor& tensor) {
   const RowCoder coder(source, array, options_.q4_rule, importance_of(array, model_.desc(), options_), table);
   const std::uint64_t piece_rows = std::max<std::uint64_t>(1, kPieceWeights / array.cols);
   workspaces_.reserve(coder, std::min(piece_rows, array.rows) * coder.row_bytes());
-  scales_.resize(array.n_scale_bytes);
+  scales_.resize(vector_size<std::byte>(array.n_scale_bytes));
 
   OrderedTurns turns;
   SquareSums sums;
@@ -117,7 +133,9 @@ Result<void> Quantizer::write_tensor(QuantizedTensor& tensor) {
   std::atomic<bool> failed{false};
   const std::uint64_t n_pieces = (array.rows + piece_rows - 1) / piece_rows;
   pool_.run(n_pieces, 1, [&](std::uint64_t piece, std::uint64_t) {
-    Workspace& workspace = workspaces_.acquire();
+    const Workspaces::Lease lease(workspaces_);
+    Workspace& workspace = *lease;
+    OrderedTurns::Turn turn(turns, piece);
     const std::uint64_t first = piece * piece_rows;
     const std::uint64_t last = std::min(array.rows, first + piece_rows);
     SquareSums piece_sums;
@@ -131,7 +149,7 @@ Result<void> Quantizer::write_tensor(QuantizedTensor& tensor) {
         piece_error = with_tensor(std::move(encoded.error()), source_tensor.name);
       }
     }
-    turns.take(piece, [&] {
+    turn.take([&] {
       if (error) return;  // an earlier piece failed: its error is the first one
       if (!piece_error) {
         auto written = writer_.write(std::span(workspace.data).first((last - first) * coder.row_bytes()));
@@ -145,7 +163,6 @@ Result<void> Quantizer::write_tensor(QuantizedTensor& tensor) {
       sums.add(piece_sums);
       report_progress();
     });
-    workspaces_.release(workspace);
   });
   if (error) return *std::move(error);
   ML_CHECK(writer_.pad());

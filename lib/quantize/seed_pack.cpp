@@ -3,6 +3,7 @@
 #include "quantize/pack_work.hpp"
 #include "quantize/seed_pack_plan.hpp"
 #include "util/bytes.hpp"
+#include "util/checked.hpp"
 #include "util/half.hpp"
 #include "util/output_folder.hpp"
 #include "util/try.hpp"
@@ -140,7 +141,7 @@ class Packer {
   }
 
   static std::vector<std::byte> to_bf16(std::span<const TensorView> views, std::uint64_t n_weights) {
-    std::vector<std::byte> bytes(2 * n_weights);
+    std::vector<std::byte> bytes(vector_size<std::byte>(Checked(2) * n_weights));
     std::byte* out = bytes.data();
     for (const TensorView& view : views) {
       std::vector<float> row(view.cols);

@@ -1,6 +1,7 @@
 #include <ml/multi_session.hpp>
 
 #include "runtime/engine.hpp"
+#include "util/checked.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
@@ -54,7 +55,7 @@ Result<std::vector<std::span<const float>>> MultiSession::eval(std::span<const I
     seen[input.sequence] = true;
   }
   const std::uint64_t vocab = engine.desc().vocab;
-  impl_->logits.resize(inputs.size() * vocab);
+  impl_->logits.resize(vector_size<float>(Checked(inputs.size()) * vocab));
   std::vector<std::size_t> done(inputs.size());
   for (std::size_t next = 0; next < inputs.size();) {
     // A pass takes what fits, in the order of the inputs; a long one goes on in the next pass.

@@ -33,16 +33,18 @@ Result<RoutedExperts> RoutedExperts::create(const Model& model, const SessionOpt
   return result;
 }
 
-void RoutedExperts::choose(Workspace& workspace, const Layer& layer, std::uint64_t token) {
+void RoutedExperts::choose(const Workspace& workspace, const Layer& layer, std::uint64_t token,
+                           Scratch& scratch) {
   const float* logits = logits_.data() + token * n_experts_;
-  std::vector<float> scores = ones_;
+  std::vector<float>& scores = scratch.scores;
+  scores = ones_;
   workspace.table.sigmoid_mul(scores.data(), logits, n_experts_);
   const auto rank = [&](std::uint32_t expert) {
     const float sum = scores[expert] + layer.bias[expert];
     return sum == sum ? sum
                       : -std::numeric_limits<float>::infinity();  // an order even where weights are not sound
   };
-  std::vector<std::uint32_t> ids(n_experts_);
+  std::vector<std::uint32_t>& ids = scratch.ids;
   std::iota(ids.begin(), ids.end(), 0u);
   std::partial_sort(
       ids.begin(), ids.begin() + kind_.n_chosen, ids.end(),
@@ -87,7 +89,14 @@ void RoutedExperts::route(Workspace& workspace, std::uint32_t layer_index, const
   const Layer& layer = layers_[layer_index];
   const Product product[] = {{layer.router, logits_.data(), n_experts_}};
   workspace.multiply(workspace.input, batch.n_tokens(), product);
-  workspace.for_tokens(batch.n_tokens(), [&](std::uint64_t token) { choose(workspace, layer, token); });
+  if (scratch_.empty())
+    scratch_.assign(workspace.pool.n_threads(), {ones_, std::vector<std::uint32_t>(n_experts_)});
+  constexpr std::uint64_t kGrain = 4;
+  workspace.pool.run_threads(batch.n_tokens(), kGrain,
+                             [&](unsigned thread, std::uint64_t begin, std::uint64_t end) {
+                               for (std::uint64_t token = begin; token < end; ++token)
+                                 choose(workspace, layer, token, scratch_[thread]);
+                             });
   sort_by_expert(batch.n_tokens());
   report(workspace, layer_index, batch);
 }

@@ -56,7 +56,13 @@ class RoutedExperts {
     std::vector<float> bias;
   };
 
-  void choose(Workspace& workspace, const Layer& layer, std::uint64_t token);
+  // Memory of one thread.
+  struct Scratch {
+    std::vector<float> scores;       // [n_experts]
+    std::vector<std::uint32_t> ids;  // [n_experts]
+  };
+
+  void choose(const Workspace& workspace, const Layer& layer, std::uint64_t token, Scratch& scratch);
   void sort_by_expert(std::uint64_t n_tokens);
   void report(Workspace& workspace, std::uint32_t layer, const Batch& batch) const;
 
@@ -66,6 +72,7 @@ class RoutedExperts {
   std::vector<Layer> layers_;
   std::vector<float> ones_;
   AlignedBuffer<float> logits_;        // [batch][n_experts]
+  std::vector<Scratch> scratch_;       // of each thread
   std::vector<Choice> choices_;        // [batch][n_chosen], the best one first
   std::vector<std::uint32_t> firsts_;  // [n_experts + 1]: where an expert's uses begin
   std::vector<Use> uses_;              // [batch * n_chosen], by expert

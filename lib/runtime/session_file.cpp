@@ -43,6 +43,11 @@ std::uint64_t model_fingerprint(const Model& model) {
     text += fmt::format("{} {} {} {} ", desc.mixture.n_chosen, desc.mixture.n_chosen_values,
                         desc.mixture.factor, desc.norm_groups);
   }
+  // Left out where they say what most models do, as in sessions of before.
+  if (desc.mixture.n_experts == 0 && desc.norm_groups != 1)
+    text += fmt::format("norms {} ", desc.norm_groups);
+  if (desc.gate_function != GateFunction::sigmoid)
+    text += fmt::format("gate {} ", static_cast<int>(desc.gate_function));
   for (const Tensor& tensor : model.tensors()) {
     text += fmt::format("{} {} {} ", tensor_name(tensor.role, tensor.layer),
                         encoding_info(tensor.view.encoding).name, scale_type_name(tensor.view.scale_type));

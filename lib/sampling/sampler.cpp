@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace ml {
 
@@ -67,17 +68,26 @@ Sampler::Sampler(const SamplingOptions& options) : options_(options) {
 
 void Sampler::accept(std::uint32_t token) {
   if (options_.repeat_penalty == 1 || options_.repeat_last == 0) return;
-  if (recent_.size() == options_.repeat_last) recent_.erase(recent_.begin());
-  recent_.push_back(token);
+  std::uint32_t& count = seen_[token];
+  if (recent_.size() < options_.repeat_last) {
+    recent_.push_back(token);
+    ++count;
+    return;
+  }
+  ++count;
+  forget(std::exchange(recent_[oldest_], token));
+  oldest_ = (oldest_ + 1) % recent_.size();
+}
+
+void Sampler::forget(std::uint32_t token) {
+  const auto entry = seen_.find(token);
+  if (--entry->second == 0) seen_.erase(entry);
 }
 
 std::uint32_t Sampler::sample(std::span<const float> logits) {
   weights_.assign(logits.begin(), logits.end());
-  std::vector<std::uint32_t> seen = recent_;
-  std::sort(seen.begin(), seen.end());
-  seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
-  for (const std::uint32_t token : seen) {
-    if (token >= weights_.size()) continue;
+  for (const auto& [token, count] : seen_) {
+    if (count == 0 || token >= weights_.size()) continue;  // 0: memory ended while it was taken in
     float& logit = weights_[token];
     logit = logit > 0 ? logit / options_.repeat_penalty : logit * options_.repeat_penalty;
   }

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <new>
 #include <optional>
 
 namespace ml {
@@ -38,5 +40,14 @@ class Checked {
   std::uint64_t value_;
   bool overflow_ = false;
 };
+
+/// Elements of a vector of T, which takes a narrower number than 64 bits on some machines and another
+/// exception for too many. Throws std::bad_alloc where no memory holds so many.
+template <class T>
+std::size_t vector_size(Checked n) {
+  const auto n_bytes = (n * sizeof(T)).get();
+  if (!n_bytes || *n_bytes > PTRDIFF_MAX) throw std::bad_alloc();
+  return static_cast<std::size_t>(*n_bytes / sizeof(T));
+}
 
 }  // namespace ml

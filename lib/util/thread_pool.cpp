@@ -94,6 +94,12 @@ void ThreadPool::run_threads(std::uint64_t n, std::uint64_t grain,
   const Clock::time_point begin = Clock::now();
   take_pieces(0);
   await_others(begin);
+  if (failed_.load(std::memory_order_relaxed)) throw_failure();
+}
+
+void ThreadPool::throw_failure() {
+  failed_.store(false, std::memory_order_relaxed);
+  std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
 bool ThreadPool::resting() { return rest_until_ != Clock::time_point{} && Clock::now() < rest_until_; }
@@ -121,9 +127,18 @@ void ThreadPool::take_pieces(unsigned thread) {
       continue;
     const std::uint32_t n_pieces = n_pieces_;
     const std::uint64_t begin = first_ + (n_pieces - (ticket & kMaxPieces)) * grain_;
-    (*job_)(thread, begin, std::min(n_, begin + grain_));
+    do_piece(thread, begin, std::min(n_, begin + grain_));
     if (done_.fetch_add(1, std::memory_order_acq_rel) + 1 == n_pieces) done_.notify_one();
     ticket = open_.load(std::memory_order_acquire);
+  }
+}
+
+// The caller sees a failure after the piece counts as done.
+void ThreadPool::do_piece(unsigned thread, std::uint64_t begin, std::uint64_t end) noexcept {
+  try {
+    (*job_)(thread, begin, end);
+  } catch (...) {
+    if (!failed_.exchange(true, std::memory_order_relaxed)) failure_ = std::current_exception();
   }
 }
 

@@ -5,6 +5,8 @@
 
 #include <ml/generation.hpp>
 
+#include "runtime/session_file.hpp"
+
 #include <xxhash.h>
 
 #include <cstring>
@@ -77,6 +79,25 @@ TEST_CASE("end-of-text tokens come from the folder, as a number or a list", "[co
   CHECK(*end_tokens(data_path("models/stories260K")) == std::vector<std::uint32_t>{2});
   CHECK(*end_tokens(data_path("oracle/gemma3-text")) == std::vector<std::uint32_t>{1, 106});
   CHECK(end_tokens("/nonexistent")->empty());
+}
+
+TEST_CASE("a session is refused by a model that differs in how it computes alone", "[runtime]") {
+  const auto model = Model::open(data_path("oracle/llama3-gqa-tied"));
+  REQUIRE(model);
+  const std::vector<Tensor> tensors(model->tensors().begin(), model->tensors().end());
+  const auto fingerprint_with = [&](const auto& change) {
+    ModelDesc desc = model->desc();
+    change(desc);
+    const auto changed = Model::assemble(std::move(desc), tensors, {});
+    REQUIRE(changed);
+    return model_fingerprint(*changed);
+  };
+  const std::uint64_t own = model_fingerprint(*model);
+  CHECK(fingerprint_with([](ModelDesc&) {}) == own);
+  CHECK(fingerprint_with([](ModelDesc& desc) { desc.norm_groups = 2; }) != own);
+  CHECK(fingerprint_with([](ModelDesc& desc) { desc.gate_function = GateFunction::softplus; }) != own);
+  // No result depends on it, and what a session holds is compared with the context.
+  CHECK(fingerprint_with([](ModelDesc& desc) { --desc.max_seq; }) == own);
 }
 
 namespace {

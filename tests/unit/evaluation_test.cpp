@@ -71,6 +71,12 @@ TEST_CASE("an exact sum rounds nothing, in any order", "[evaluation]") {
   for (const char* text : {"", "-", "x", "1 ", "0x1", "FF"}) CHECK_FALSE(ExactSum::parse(text));
   CHECK_FALSE(ExactSum::parse(std::string(96, '1')));
   CHECK(ExactSum::parse(std::string(95, 'f')));
+  ExactSum over = *ExactSum::parse(std::string(95, 'f'));
+  CHECK(over.fits());
+  for (int i = 1; i < 32; ++i) over.add(*ExactSum::parse(std::string(95, 'f')));
+  CHECK_FALSE(over.fits());
+  CHECK(over.text() == "1" + std::string(94, 'f') + "e0");
+  CHECK(over.value() == 0x1p193);
 }
 
 TEST_CASE("e^x below 0 is within 2 units of the last place", "[evaluation]") {
@@ -273,6 +279,17 @@ TEST_CASE("parts join to the whole in any order, also through JSON", "[evaluatio
   REQUIRE(most.merge(plain));
   CHECK(most.merge(plain).error().status == Status::limit);
   CHECK(most.n_tokens() == EvaluationSums::kMaxTokens);
+
+  const auto huge = EvaluationSums::parse(
+      fmt::format(R"({{"version":1,"n_tokens":1,"nll":["1","{}"],"positions":[[0,1,"1",0,"0"]]}})",
+                  std::string(95, 'f')));
+  REQUIRE(huge);
+  EvaluationSums twice = *huge;
+  const auto refused = twice.merge(*huge);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().status == Status::limit);
+  CHECK(refused.error().message.starts_with("a sum of the results together is 2^188 or more"));
+  CHECK(twice.to_json() == huge->to_json());
 }
 
 TEST_CASE("sums that are no sums are refused by their key", "[evaluation]") {

@@ -2,7 +2,9 @@
 
 #include <ml/sampling.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <vector>
 
 using namespace ml;
@@ -93,6 +95,32 @@ TEST_CASE("a repetition penalty makes seen tokens less likely", "[sampling]") {
   CHECK(sampler->sample(std::vector<float>{3, 2, -1}) == 1);
   sampler->accept(1);
   CHECK(sampler->sample(std::vector<float>{3, 2, -1}) == 0);
+}
+
+TEST_CASE("tokens count as seen while they are among the last ones", "[sampling]") {
+  const std::vector<float> logits{4, 3, 2, 1};
+  auto sampler = Sampler::create({.repeat_penalty = 8, .repeat_last = 3});
+  REQUIRE(sampler);
+  std::vector<std::uint32_t> said;
+  std::uint64_t random = 1;
+  for (int i = 0; i < 200; ++i) {
+    said.push_back(static_cast<std::uint32_t>((random = random * 6364136223846793005u + 1) >> 61));
+    sampler->accept(said.back());
+    // All logits are positive, so the first token that is not seen wins, and the first of all where none is.
+    std::uint32_t expected = 0;
+    const auto last = said.end() - std::min<std::ptrdiff_t>(3, i + 1);
+    while (std::find(last, said.end(), expected) != said.end()) ++expected;
+    REQUIRE(sampler->sample(logits) == expected);
+  }
+}
+
+TEST_CASE("a long memory of what was said costs no more a token than a short one", "[sampling]") {
+  // Hours where each token moved or sorted all that are remembered.
+  constexpr std::uint32_t kLast = 1'000'000;
+  auto sampler = Sampler::create({.repeat_penalty = 2, .repeat_last = kLast});
+  REQUIRE(sampler);
+  for (std::uint32_t i = 0; i < 2 * kLast; ++i) sampler->accept(i < kLast ? 0 : 1 + i % 2);
+  CHECK(sampler->sample(std::vector<float>{3, 4, 4}) == 0);
 }
 
 TEST_CASE("values outside their range are refused by name", "[sampling]") {

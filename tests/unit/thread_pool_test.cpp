@@ -9,7 +9,10 @@
 #include <atomic>
 #include <chrono>
 #include <ctime>
+#include <functional>
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -139,6 +142,49 @@ TEST_CASE("64 threads on one core cost little more than one", "[util]") {
   }
   CAPTURE(one, many);
   CHECK(many <= 2 * one);
+}
+
+namespace {
+
+// Runs a job in which the pieces of some threads throw. @return whether run_threads() threw
+bool throws(ThreadPool& pool, const std::function<bool(unsigned)>& chosen) {
+  std::atomic<int> under_way{0};
+  const std::string text = "longer than what the string of an exception holds in itself";
+  try {
+    pool.run_threads(64, 1, [&](unsigned thread, std::uint64_t, std::uint64_t) {
+      ++under_way;
+      std::this_thread::sleep_for(microseconds(50));
+      --under_way;
+      if (chosen(thread)) throw std::runtime_error(text);
+    });
+    return false;
+  } catch (const std::runtime_error& error) {
+    CHECK(under_way == 0);
+    CHECK(error.what() == text);
+    return true;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a pool throws what a job threw on any thread, and goes on working", "[util]") {
+  const auto on_caller = [](unsigned thread) { return thread == 0; };
+  const auto on_others = [](unsigned thread) { return thread != 0; };
+  const auto on_all = [](unsigned) { return true; };
+  for (const unsigned n_threads : {1u, 2u, 4u}) {
+    ThreadPool pool(n_threads);
+    for (const auto& chosen : {std::function<bool(unsigned)>(on_caller), {on_others}, {on_all}}) {
+      // Which thread comes to a piece is not determined.
+      bool thrown = false;
+      for (int attempt = 0; attempt < 50 && !thrown; ++attempt) thrown = throws(pool, chosen);
+      CHECK(thrown == (n_threads > 1 || chosen(0)));
+      std::vector<std::atomic<int>> seen(500);
+      pool.run(500, 3, [&](std::uint64_t begin, std::uint64_t end) {
+        for (std::uint64_t i = begin; i < end; ++i) ++seen[i];
+      });
+      CHECK(std::all_of(seen.begin(), seen.end(), [](const auto& n) { return n == 1; }));
+    }
+  }
 }
 
 TEST_CASE("a forked process works with an inherited pool, and destroys it", "[util]") {

@@ -25,12 +25,15 @@ class ML_API ExactSum {
 
   /// @return its exact value in units of 2^-192: hexadecimal digits, "-" before them where it is negative
   std::string text() const;
+  /// False from a magnitude of 2^188 on, whose text parse() does not take.
+  bool fits() const;
   /// @error format  not what text() gives
   static Result<ExactSum> parse(std::string_view text);
 
  private:
   static constexpr std::size_t kLimbs = 12;
   void carry();
+  ExactSum magnitude(bool& negative) const;
   std::array<std::int64_t, kLimbs> limbs_{};  // 32 bits each, lowest first; carries wait in the upper halves
   std::uint32_t n_waiting_ = 0;
 };
@@ -112,7 +115,7 @@ class ML_API EvaluationSums {
   /// one of the two kinds only.
   void add(std::uint32_t n_before, const TokenScore& score, const TokenScore& base, double kl);
   /// @error arg    one compares with a base, the other does not
-  /// @error limit  more than kMaxTokens together
+  /// @error limit  more than kMaxTokens together, or a sum of 2^188 or more; nothing is changed
   Result<void> merge(const EvaluationSums& other);
 
   std::uint64_t n_tokens() const { return n_tokens_; }
@@ -143,8 +146,11 @@ class ML_API EvaluationSums {
     ExactSum sum, squares;
     void add(double x);
     void add(const Moments& other);
+    bool fits() const { return sum.fits() && squares.fits(); }
   };
   Estimate estimate(const Moments& moments) const;
+  void add(const EvaluationSums& other);
+  bool fits() const;
 
   std::uint64_t n_tokens_ = 0;
   bool compared_ = false;

@@ -3,7 +3,9 @@
 #include <ml/export.hpp>
 #include <ml/status.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -35,7 +37,10 @@ class ML_API Sampler {
   explicit Sampler(const SamplingOptions& options);
   SamplingOptions options_;
   std::uint64_t state_[4];
-  std::vector<std::uint32_t> recent_;
+  void forget(std::uint32_t token);
+  std::vector<std::uint32_t> recent_;            // at most repeat_last, then a ring
+  std::size_t oldest_ = 0;                       // of a full ring
+  std::map<std::uint32_t, std::uint32_t> seen_;  // token -> how often it is in recent_
   std::vector<std::uint32_t> order_;
   std::vector<float> weights_;
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -20,6 +21,8 @@ inline std::vector<std::thread> start_threads(unsigned n_threads, const std::fun
       threads.emplace_back([&job, i] { job(i); });
     } catch (const std::system_error&) {
       break;  // slower, not wrong
+    } catch (const std::bad_alloc&) {
+      break;  // those that run must be joined
     }
   }
   return threads;
