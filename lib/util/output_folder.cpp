@@ -2,7 +2,7 @@
 
 #include "util/links.hpp"
 #include "util/random_bits.hpp"
-#include "util/renameat2.hpp"
+#include "util/rename.hpp"
 #include "util/show_name.hpp"
 #include "util/temporary_file.hpp"
 #include "util/try.hpp"
@@ -183,9 +183,10 @@ Result<void> OutputFolder::commit() {
   ML_CHECK(finish_file());
   const char* name = name_.c_str();
   if (kind_ == Kind::single_file) {
-    const unsigned flags = force_ ? 0u : RENAME_NOREPLACE;
-    if (::renameat2(folder_fd_, files_[0].first.c_str(), parent_fd_, name, flags) != 0)
-      return failure("cannot rename");
+    const char* written = files_[0].first.c_str();
+    const int renamed = force_ ? ::renameat(folder_fd_, written, parent_fd_, name)
+                               : rename_to_free_name(folder_fd_, written, parent_fd_, name);
+    if (renamed != 0) return failure("cannot rename");
     temporaries::drop(files_[0].second);
     files_.clear();
     remove_all();
@@ -194,14 +195,14 @@ Result<void> OutputFolder::commit() {
   }
   if (sync_to_disk(folder_fd_) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EBADF)
     return failure("cannot flush to disk");
-  int status = ::renameat2(parent_fd_, temporary_.c_str(), parent_fd_, name, RENAME_NOREPLACE);
+  int status = rename_to_free_name(parent_fd_, temporary_.c_str(), parent_fd_, name);
   const bool replaces = status != 0 && errno == EEXIST && force_;
   std::vector<std::string> old;
   if (replaces) {
     ML_TRY(old, replaceable_files(path_, owned_));
     for (const std::string& file : old)
       files_.emplace_back(file, temporaries::add(parent_fd_, temporary_ + "/" + file));
-    status = ::renameat2(parent_fd_, temporary_.c_str(), parent_fd_, name, RENAME_EXCHANGE);
+    status = exchange_names(parent_fd_, temporary_.c_str(), name);
   }
   if (status != 0) return failure("cannot rename");
   const DropAtEnd registered{std::exchange(files_, {})};

@@ -1,7 +1,7 @@
 #include "util/temporary_file.hpp"
 
 #include "util/random_bits.hpp"
-#include "util/renameat2.hpp"
+#include "util/rename.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
@@ -136,18 +136,10 @@ Result<void> TemporaryFile::link_anonymous(bool replace) {
 }
 
 Result<void> TemporaryFile::rename_named(bool replace) {
-  int status;
-  if (replace) {
-    status = ::renameat(folder_fd_, temporary_name_.c_str(), folder_fd_, name_.c_str());
-  } else {
-    status = ::renameat2(folder_fd_, temporary_name_.c_str(), folder_fd_, name_.c_str(), RENAME_NOREPLACE);
-    if (status != 0 && (errno == EINVAL || errno == ENOSYS)) {
-      // An old or foreign file system: look, then rename.
-      if (::faccessat(folder_fd_, name_.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0) return exists_error();
-      status = ::renameat(folder_fd_, temporary_name_.c_str(), folder_fd_, name_.c_str());
-    }
-    if (status != 0 && errno == EEXIST) return exists_error();
-  }
+  const int status =
+      replace ? ::renameat(folder_fd_, temporary_name_.c_str(), folder_fd_, name_.c_str())
+              : rename_to_free_name(folder_fd_, temporary_name_.c_str(), folder_fd_, name_.c_str());
+  if (status != 0 && !replace && errno == EEXIST) return exists_error();
   if (status != 0) return io_error("cannot rename the written file");
   temporaries::drop(std::exchange(slot_, -1));
   return {};

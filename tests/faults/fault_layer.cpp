@@ -7,6 +7,7 @@
 //   ENOSPC, EIO, ...  it and all later ones of its kind fail with that number (unlinkat and close do not)
 //   EINTR             it alone is interrupted; calls that cannot be are let through
 //   short             it writes half of its bytes; calls that do not write are let through
+//   plain             from it on renameat2 knows no flags, as where the file system cannot keep their promise
 //   KILL, INT, TERM, QUIT, XCPU, ALRM, USR1, USR2
 //                     the process gets that signal before it; with a + after the name, after it
 //   count             nothing; at the end the number of calls goes to the file ML_FAULT_LOG
@@ -41,6 +42,7 @@ struct Plan {
   int signal = 0;
   bool after = false;
   bool half = false;
+  bool plain = false;
   long at = 0;
 };
 
@@ -72,6 +74,7 @@ Plan read_plan() {
     if (named(row.name)) plan.signal = row.number;
   }
   plan.half = named("short");
+  plan.plain = named("plain");
   return plan;
 }
 
@@ -282,7 +285,12 @@ int renameat(int from, const char* old_path, int to, const char* new_path) {
 
 int renameat2(int from, const char* old_path, int to, const char* new_path, unsigned flags) {
   static const auto real = next<int (*)(int, const char*, int, const char*, unsigned)>("renameat2");
-  const Fault fault = meet("renameat2", false, true, false);
+  Fault fault = meet("renameat2", false, true, false);
+  if (plan().plain && flags != 0 && n_calls >= plan().at) {
+    log_line("failed", "renameat2", n_calls);
+    errno = EINVAL;
+    fault.fails = true;
+  }
   const int status = fault.fails ? -1 : real(from, old_path, to, new_path, flags);
   after(fault);
   return status;

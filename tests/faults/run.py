@@ -23,10 +23,10 @@ from tap import Tap
 SECONDS = 60
 OLD = b"the old file, which stays until the new one is complete\n"
 ERRORS = {"ENOSPC": "No space left on device", "EIO": "Input/output error"}
-HARMLESS = ("EINTR", "short")
+HARMLESS = ("EINTR", "short", "plain")
 SIGNALS = {"KILL": signal.SIGKILL, "INT": signal.SIGINT, "TERM": signal.SIGTERM}
 RARE = {name: getattr(signal, "SIG" + name) for name in ("QUIT", "XCPU", "ALRM", "USR1", "USR2")}
-FAULTS = [*ERRORS, *HARMLESS, *(name + when for name in SIGNALS for when in ("", "+"))]
+FAULTS = [*ERRORS, "EINTR", "short", *(name + when for name in SIGNALS for when in ("", "+"))]
 
 
 class Outcome:
@@ -157,6 +157,7 @@ def report_trial(tap, trial, most, pool, totals):
         return
     faults = [f"{kind}:{number}" for kind in FAULTS for number in chosen(trial.n_calls, most)]
     faults += [f"{kind}:{number}" for kind in RARE for number in chosen(trial.n_calls, 3)]
+    faults.append("plain:1")
     complaints, n_met = [], 0
     for fault, (complaint, met) in zip(faults, pool.map(trial.complaint, faults)):
         n_met += met
