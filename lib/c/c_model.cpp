@@ -4,6 +4,21 @@
 
 #include <ml/generation.hpp>
 
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+namespace {
+
+// Such that it still leads to the file when the working directory is another; "-" is standard input.
+std::string lasting(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return path == "-" || error ? path : absolute.string();
+}
+
+}  // namespace
+
 extern "C" {
 
 ml_status ml_model_open(const char* path, ml_model** model) {
@@ -13,7 +28,8 @@ ml_status ml_model_open(const char* path, ml_model** model) {
     if (!opened) return ml::with_path(std::move(opened.error()), path);
     auto ends = ml::end_tokens(path);
     if (!ends) return ml::with_path(std::move(ends.error()), path);
-    *model = new ml_model{std::make_shared<const ml::Model>(std::move(*opened)), std::move(*ends), path};
+    *model =
+        new ml_model{std::make_shared<const ml::Model>(std::move(*opened)), std::move(*ends), lasting(path)};
     return {};
   });
 }

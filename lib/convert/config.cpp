@@ -1,12 +1,10 @@
 #include "convert/config.hpp"
 
 #include "util/json.hpp"
+#include "util/narrow.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
-
-#include <cmath>
-#include <limits>
 
 namespace ml {
 
@@ -89,29 +87,28 @@ Result<std::uint32_t> Config::count(std::string_view key, std::uint32_t min, std
   return static_cast<std::uint32_t>(value->get<std::uint64_t>());
 }
 
-Result<double> Config::number(std::string_view key, std::optional<double> missing,
-                              std::string_view rule) const {
+Result<float> Config::number(std::string_view key, std::optional<float> missing,
+                             std::string_view rule) const {
   const json* value = find(key).value;
   if (value == nullptr && missing) return *missing;
   if (value == nullptr || !value->is_number()) return wrong(key, rule);
-  const double number = value->get<double>();
-  if (!(std::fabs(number) <= static_cast<double>(std::numeric_limits<float>::max()))) return wrong(key, rule);
-  return number;
+  const auto number = narrow_to_f32(value->get<double>());
+  if (!number) return wrong(key, rule);
+  return *number;
 }
 
 Result<float> Config::positive(std::string_view key, std::optional<float> missing) const {
   constexpr std::string_view kRule = "a number above 0 within float32";
-  ML_TRY(const double value, number(key, missing, kRule));
-  const auto rounded = static_cast<float>(value);
-  if (!(rounded > 0)) return wrong(key, kRule);
-  return rounded;
+  ML_TRY(const float value, number(key, missing, kRule));
+  if (!(value > 0)) return wrong(key, kRule);
+  return value;
 }
 
 Result<float> Config::non_negative(std::string_view key, std::optional<float> missing) const {
   constexpr std::string_view kRule = "a number of 0 or more within float32";
-  ML_TRY(const double value, number(key, missing, kRule));
+  ML_TRY(const float value, number(key, missing, kRule));
   if (!(value >= 0)) return wrong(key, kRule);
-  return static_cast<float>(value);
+  return value;
 }
 
 Result<bool> Config::flag(std::string_view key, bool missing) const {

@@ -46,7 +46,7 @@ class Config {
                               std::optional<std::uint32_t> missing = {}) const;
   /// A number above 0 that float32 holds as one.
   Result<float> positive(std::string_view key, std::optional<float> missing = {}) const;
-  /// A number of 0 or more that float32 holds.
+  /// A number of 0 or more that float32 holds; one above 0 that it would make 0 is none.
   Result<float> non_negative(std::string_view key, std::optional<float> missing = {}) const;
   Result<bool> flag(std::string_view key, bool missing) const;
   /// "" where the key is absent.
@@ -70,7 +70,7 @@ class Config {
     std::string name;             // with the objects around it
   };
   Found find(std::string_view key) const;
-  Result<double> number(std::string_view key, std::optional<double> missing, std::string_view rule) const;
+  Result<float> number(std::string_view key, std::optional<float> missing, std::string_view rule) const;
 
   std::shared_ptr<const nlohmann::json> root_;  // keeps the parts alive
   const nlohmann::json* object_ = nullptr;

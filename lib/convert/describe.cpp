@@ -51,6 +51,29 @@ Result<void> refuse_quantized(const Config& config) {
                              Status::unsupported);
 }
 
+Result<void> refuse_partial_rotary_in(const Config& place, const Family& family) {
+  constexpr std::string_view kKey = "partial_rotary_factor";
+  ML_TRY(const float factor, place.positive(kKey, 1.0f));
+  if (factor == 1) return {};
+  return place.wrong(kKey, fmt::format("1 for the {} family, whose heads rotate as a whole", family.name),
+                     Status::unsupported);
+}
+
+// The key may stand at the top, among the scaling parameters, and, of Gemma, among those of a kind of layer.
+Result<void> refuse_partial_rotary(const Config& config, const Family& family) {
+  ML_CHECK(refuse_partial_rotary_in(config, family));
+  for (const std::string_view key : {"rope_scaling", "rope_parameters"}) {
+    ML_TRY(const std::optional<Config> parameters, config.object(key));
+    if (!parameters) continue;
+    ML_CHECK(refuse_partial_rotary_in(*parameters, family));
+    for (const std::string_view layers : {"full_attention", "sliding_attention"}) {
+      ML_TRY(const std::optional<Config> inner, parameters->object(layers));
+      if (inner) ML_CHECK(refuse_partial_rotary_in(*inner, family));
+    }
+  }
+  return {};
+}
+
 Result<ModelDesc> describe(const Config& config, const Family& family) {
   ML_CHECK(refuse_quantized(config));
   const ConfigDefaults& defaults = family.defaults;
@@ -75,6 +98,7 @@ Result<ModelDesc> describe(const Config& config, const Family& family) {
                         fmt::format("{} for the {} family", fmt::join(known, " or "), family.name),
                         Status::unsupported);
   }
+  if (!family.partial_rotary) ML_CHECK(refuse_partial_rotary(config, family));
   ML_CHECK(family.refine(config, desc));
   ML_CHECK(read_latent(config, desc));
   return desc;

@@ -59,6 +59,7 @@ struct Family {
   std::span<const std::string_view> zero_only;  ///< layer tensors that no .mlb holds: accepted where all is 0
   std::span<const std::string_view> ignored;    ///< ends of names that carry nothing
   std::span<const std::string_view> other_parts = {};  ///< starts of names outside the text model
+  bool partial_rotary = false;  ///< `refine` reads partial_rotary_factor; in others whole heads rotate
   /// Fills in what the common keys do not say.
   Result<void> (*refine)(const Config& config, ModelDesc& desc);
 };

@@ -78,9 +78,10 @@ Result<void> set_layer_types(const GgufKeys& keys, std::uint64_t default_pattern
   const std::uint64_t n = config["num_hidden_layers"].get<std::uint64_t>();
   json types = json::array();
   const GgufValue* value = keys.find(kKey);
-  const auto flags = value == nullptr ? std::nullopt : value->elements();
-  if (flags) {
-    for (const GgufValue& element : *flags) {
+  if (value != nullptr && value->is_list()) {
+    if (value->n != n) return keys.wrong(kKey, fmt::format("an array of {} elements", n));
+    for (std::uint64_t i = 0; i < n; ++i) {
+      const GgufValue element = value->at(i);
       const auto flag = element.flag();
       const auto count = element.count();
       if (!flag && !count) return keys.wrong(kKey, "an array of bools or a number");
@@ -88,11 +89,10 @@ Result<void> set_layer_types(const GgufKeys& keys, std::uint64_t default_pattern
     }
   } else {
     ML_TRY(const std::uint64_t pattern, keys.count(kKey, default_pattern));
-    for (std::uint64_t i = 0; i < n && n <= 65536; ++i) {
+    for (std::uint64_t i = 0; i < n; ++i) {
       types.push_back(pattern == 0 || i % pattern < pattern - 1 ? "sliding_attention" : "full_attention");
     }
   }
-  if (types.size() != n) return keys.wrong(kKey, fmt::format("an array of {} elements", n));
   config["layer_types"] = std::move(types);
   return {};
 }
@@ -151,12 +151,11 @@ Result<void> refine_phi3(const GgufKeys& keys, json& config) {
 Result<void> refine_qwen35(const GgufKeys& keys, json& config) {
   constexpr std::string_view kRecurrent = "attention.recurrent_layers";
   if (const GgufValue* value = keys.find(kRecurrent)) {
-    const auto flags = value->elements();
-    if (!flags) return keys.wrong(kRecurrent, "an array of bools");
+    if (!value->is_list()) return keys.wrong(kRecurrent, "an array of bools");
     json types = json::array();
     const std::uint64_t n = config["num_hidden_layers"].get<std::uint64_t>();
-    for (std::size_t i = 0; i < flags->size() && i < n; ++i) {  // layers of multi-token prediction follow
-      const auto flag = (*flags)[i].flag();
+    for (std::uint64_t i = 0; i < value->n && i < n; ++i) {  // layers of multi-token prediction follow
+      const auto flag = value->at(i).flag();
       if (!flag) return keys.wrong(kRecurrent, "an array of bools");
       types.push_back(*flag ? "linear_attention" : "full_attention");
     }

@@ -2,7 +2,7 @@
 
 #include "util/bytes.hpp"
 #include "util/exact_math.hpp"
-#include "util/half.hpp"
+#include "util/narrow.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
@@ -17,6 +17,7 @@ using nlohmann::json;
 
 constexpr std::string_view kEmbedding = "token_embd.weight";
 constexpr std::string_view kFactors = "rope_freqs.weight";
+constexpr std::uint64_t kMaxLayers = 65536;
 
 // A key of the metadata and the key of config.json that says the same.
 struct KeyRow {
@@ -61,14 +62,15 @@ Result<json> scalar(const GgufKeys& keys, std::string_view key) {
   const GgufValue* value = keys.find(key);
   if (value == nullptr) return keys.wrong(key, "a number");
   if (const auto count = value->count()) return json(*count);
-  if (const auto number = value->number()) return json(*number);
-  const auto elements = value->elements();
-  if (!elements || elements->empty() || !elements->front().count()) return keys.wrong(key, "a number");
-  for (const GgufValue& element : *elements) {
-    if (element.count() == elements->front().count()) continue;
+  if (const auto number = value->number())
+    return std::isfinite(*number) ? Result<json>(json(*number)) : keys.wrong(key, "a finite number");
+  const auto first = value->is_list() && value->n != 0 ? value->at(0).count() : std::nullopt;
+  if (!first) return keys.wrong(key, "a number");
+  for (std::uint64_t i = 1; i < value->n; ++i) {
+    if (value->at(i).count() == first) continue;
     return keys.wrong(key, "the same in every layer", Status::unsupported);
   }
-  return json(*elements->front().count());
+  return json(*first);
 }
 
 // What changes the meaning of a model and has no counterpart here.
@@ -123,10 +125,18 @@ Result<json> read_scaling(const GgufKeys& keys, const json& config) {
   return keys.wrong("rope.scaling.type", "none, linear or yarn", Status::unsupported);
 }
 
-Result<std::vector<float>> read_factors(const GgufTensor& tensor) {
+// One factor for each pair of dimensions that rotate together.
+Result<std::vector<float>> read_factors(const GgufTensor& tensor, std::uint64_t rot_dim) {
   if (tensor.type->name != "F32" || tensor.rows() != 1 || tensor.cols() > 65536) {
     return Error{.status = Status::unsupported,
                  .message = "frequency factors must be one row of F32",
+                 .tensor = std::string(tensor.name)};
+  }
+  if (tensor.cols() != rot_dim / 2) {
+    return Error{.status = Status::shape,
+                 .message = fmt::format("holds {} frequency factors, must hold {}: half of the {} dimensions "
+                                        "of a head that rotate",
+                                        tensor.cols(), rot_dim / 2, rot_dim),
                  .tensor = std::string(tensor.name)};
   }
   std::vector<float> factors(tensor.cols());
@@ -134,12 +144,12 @@ Result<std::vector<float>> read_factors(const GgufTensor& tensor) {
   return factors;
 }
 
-Result<void> read_rope(const GgufKeys& keys, json& config) {
+Result<void> read_rope(const GgufKeys& keys, std::uint64_t rot_dim, json& config) {
   ML_TRY(const double theta, keys.number("rope.freq_base", 10000));
   config["rope_theta"] = theta;
   ML_TRY(json scaling, read_scaling(keys, config));
   if (const GgufTensor* tensor = keys.files().find(kFactors).tensor) {
-    ML_TRY(const std::vector<float> factors, read_factors(*tensor));
+    ML_TRY(const std::vector<float> factors, read_factors(*tensor, rot_dim));
     ML_TRY(const std::uint64_t orig, keys.count("rope.scaling.original_context_length", 0));
     ML_TRY(json matched, match_rope_factors(factors, theta, orig));
     if (!matched.is_null() && !scaling.is_null()) {
@@ -151,21 +161,38 @@ Result<void> read_rope(const GgufKeys& keys, json& config) {
   return {};
 }
 
-// How many dimensions of a head rotate, as the share that a config.json would have.
-Result<void> set_rotary(const GgufKeys& keys, const GgufArch& arch, std::uint64_t head_dim, json& config) {
+// Keys of layers with a window, which can have heads of their own.
+Result<void> check_windowed_heads(const GgufKeys& keys, std::uint64_t head_dim, std::uint64_t rot_dim) {
+  const std::pair<std::string_view, std::uint64_t> rows[] = {{"attention.key_length_swa", head_dim},
+                                                             {"attention.value_length_swa", head_dim},
+                                                             {"rope.dimension_count_swa", rot_dim}};
+  for (const auto& [key, usual] : rows) {
+    ML_TRY(const std::uint64_t value, keys.count(key, usual));
+    if (value != usual)
+      return keys.wrong(key, fmt::format("that of the other layers, {}", usual), Status::unsupported);
+  }
+  return {};
+}
+
+// How many dimensions of a head rotate; the config gets the share that a config.json would have.
+Result<std::uint64_t> read_rotary(const GgufKeys& keys, const GgufArch& arch, std::uint64_t head_dim,
+                                  json& config) {
   constexpr std::string_view kKey = "rope.dimension_count";
   ML_TRY(const std::uint64_t rot_dim, keys.count(kKey, head_dim));
-  if (arch.interleaved && rot_dim != head_dim)
+  if (!arch.family->partial_rotary && rot_dim != head_dim)
     return keys.wrong(kKey, fmt::format("the head's size, {}", head_dim), Status::unsupported);
-  if (rot_dim % 2 != 0 || rot_dim > head_dim)
-    return keys.wrong(kKey, fmt::format("even and at most the head's size, {}", head_dim), Status::shape);
+  if (rot_dim != head_dim && (rot_dim == 0 || rot_dim % 2 != 0 || rot_dim > head_dim)) {
+    return keys.wrong(kKey, fmt::format("even, above 0 and at most the head's size, {}", head_dim),
+                      Status::shape);
+  }
   // The family multiplies again and cuts off: half a dimension more keeps it from losing one.
   if (rot_dim != head_dim) {
     config["partial_rotary_factor"] = (static_cast<double>(rot_dim) + 0.5) / static_cast<double>(head_dim);
   } else {
     config["partial_rotary_factor"] = 1;
   }
-  return {};
+  ML_CHECK(check_windowed_heads(keys, head_dim, rot_dim));
+  return rot_dim;
 }
 
 Result<json> make_config(const GgufKeys& keys, const GgufArch& arch) {
@@ -182,6 +209,8 @@ Result<json> make_config(const GgufKeys& keys, const GgufArch& arch) {
   ML_TRY(const std::uint64_t extra, keys.count("nextn_predict_layers", 0));
   const auto n_layers = config["num_hidden_layers"].get<std::uint64_t>();
   if (extra >= n_layers) return keys.wrong("block_count", "above nextn_predict_layers", Status::shape);
+  if (n_layers - extra > kMaxLayers)
+    return keys.wrong("block_count", fmt::format("an integer from 1 to {}", kMaxLayers), Status::shape);
   config["num_hidden_layers"] = n_layers - extra;
 
   const auto heads = config["num_attention_heads"].get<std::uint64_t>();
@@ -199,7 +228,7 @@ Result<json> make_config(const GgufKeys& keys, const GgufArch& arch) {
                       Status::unsupported);
   }
   config["head_dim"] = head_dim;
-  ML_CHECK(set_rotary(keys, arch, head_dim, config));
+  ML_TRY(const std::uint64_t rot_dim, read_rotary(keys, arch, head_dim, config));
 
   const GgufTensor* embedding = keys.files().find(kEmbedding).tensor;
   if (embedding == nullptr) {
@@ -207,7 +236,7 @@ Result<json> make_config(const GgufKeys& keys, const GgufArch& arch) {
   }
   config["vocab_size"] = embedding->rows();
   config["tie_word_embeddings"] = keys.files().find("output.weight").tensor == nullptr;
-  ML_CHECK(read_rope(keys, config));
+  ML_CHECK(read_rope(keys, rot_dim, config));
   if (arch.refine != nullptr) ML_CHECK(arch.refine(keys, config));
   return config;
 }
@@ -217,8 +246,9 @@ Result<void> finish(const GgufKeys& keys, ModelDesc& desc) {
   const GgufFiles& files = keys.files();
   desc.rope.layout = RopeLayout::interleaved;  // map_gguf_tensors() brings the rows into this order
   ML_TRY(const double scale, keys.number("attention.scale", 0));
-  if (scale < 0) return keys.wrong("attention.scale", "0 or more");
-  if (scale != 0) desc.attn_scale = static_cast<float>(scale);
+  const auto narrow = narrow_to_f32(scale);
+  if (!narrow || *narrow < 0) return keys.wrong("attention.scale", "a number of 0 or more within float32");
+  if (*narrow != 0) desc.attn_scale = *narrow;
   desc.qkv_bias = desc.linear.k_heads == 0 && (files.find("blk.0.attn_q.bias").tensor != nullptr ||
                                                files.find("blk.0.attn_qkv.bias").tensor != nullptr);
   return {};

@@ -111,6 +111,22 @@ std::optional<std::uint64_t> copy_run(const Copy& copy, const std::byte* from, s
   return std::nullopt;
 }
 
+// The file's row `source` as float32 with its groups of columns moved: a block may hold parts of several
+// groups.
+void copy_decoded_groups(const Copy& copy, const std::byte* source, std::uint64_t row,
+                         std::vector<float>& decoded) {
+  const GgufTake& take = *copy.take;
+  const std::uint64_t group = take.cols / take.col_order.size();
+  decoded.resize(take.cols);
+  take.decode(source, take.cols / take.tensor->type->block_weights, decoded.data());
+  float* to = reinterpret_cast<float*>(copy.data) + row * take.cols;
+  for (const std::uint64_t from : take.col_order) {
+    std::copy_n(decoded.data() + from * group, group, to);
+    order_le(to, sizeof *to, group);
+    to += group;
+  }
+}
+
 std::optional<Error> copy_rows(const Piece& piece) {
   const Copy& copy = *piece.copy;
   const GgufTake& take = *copy.take;
@@ -126,8 +142,13 @@ std::optional<Error> copy_rows(const Piece& piece) {
   const std::uint64_t n_groups = std::max<std::uint64_t>(1, take.col_order.size());
   const std::uint64_t group = take.cols / n_groups;
   const GgufTensorType& type = *take.tensor->type;
+  std::vector<float> decoded;
   for (std::uint64_t row = piece.begin; row < piece.end; ++row) {
     const std::uint64_t source = take.order.empty() ? take.first_row + row : take.order[row];
+    if (take.decode != nullptr && !take.col_order.empty()) {
+      copy_decoded_groups(copy, data + source * row_bytes, row, decoded);
+      continue;
+    }
     for (std::uint64_t g = 0; g < n_groups; ++g) {
       const std::uint64_t from =
           (take.col_order.empty() ? 0 : take.col_order[g]) * group / type.block_weights;

@@ -29,6 +29,7 @@ class Mapper {
       : files_(files), arch_(arch), desc_(desc), options_(options) {}
 
   Result<MappedTensors> map() {
+    ML_TRY(n_further_, GgufKeys(files_, arch_.name).count("nextn_predict_layers", 0));
     ML_CHECK(take(Role::tok_emb, kNoLayer));
     for (std::uint32_t layer = 0; layer < desc_.n_layers(); ++layer) {
       for (const Role role : layer_roles(desc_, desc_.layers[layer])) ML_CHECK(take(role, layer));
@@ -183,8 +184,7 @@ class Mapper {
     NameList unknown;
     for (const GgufPart& part : files_.parts()) {
       for (const GgufTensor& tensor : part.file.tensors) {
-        if (used_.contains(tensor.name) || tensor.name.ends_with(kFactors) || beyond_layers(tensor.name))
-          continue;
+        if (used_.contains(tensor.name) || tensor.name == kFactors || beyond_layers(tensor.name)) continue;
         const std::string_view last = tensor.name.substr(tensor.name.find('.', 4) + 1);
         const bool zero_only = tensor.name.starts_with("blk.") &&
                                std::find(kZeroOnly.begin(), kZeroOnly.end(), last) != kZeroOnly.end();
@@ -211,8 +211,7 @@ class Mapper {
     if (!name.starts_with(kPrefix)) return false;
     std::uint64_t layer = 0;
     const auto [end, error] = std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), layer);
-    return error == std::errc() && layer >= desc_.n_layers() &&
-           GgufKeys(files_, arch_.name).find("nextn_predict_layers") != nullptr;
+    return error == std::errc() && layer >= desc_.n_layers() && layer - desc_.n_layers() < n_further_;
   }
 
   const GgufFiles& files_;
@@ -220,6 +219,7 @@ class Mapper {
   const ModelDesc& desc_;
   const GgufTensorOptions& options_;
   std::vector<GgufTake> takes_;
+  std::uint64_t n_further_ = 0;  // layers that predict further tokens, behind the model's own
   TextSet used_;
   NameList missing_;
 };

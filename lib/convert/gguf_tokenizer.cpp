@@ -86,22 +86,21 @@ Result<std::vector<std::string_view>> read_texts(const GgufFile& file, std::stri
 }
 
 // An array with an element for each token.
-Result<std::vector<GgufValue>> read_elements(const GgufFile& file, std::string_view key, std::size_t n,
-                                             std::string_view rule) {
+Result<const GgufValue*> find_list(const GgufFile& file, std::string_view key, std::size_t n,
+                                   std::string_view rule) {
   const GgufValue* value = file.find(key);
-  auto elements = value == nullptr ? std::nullopt : value->elements();
-  if (!elements) return wrong(file, key, rule);
-  if (elements->size() != n) return wrong(file, key, fmt::format("an array of {} elements", n));
-  return *std::move(elements);
+  if (value == nullptr || !value->is_list()) return wrong(file, key, rule);
+  if (value->n != n) return wrong(file, key, fmt::format("an array of {} elements", n));
+  return value;
 }
 
 Result<std::vector<TokenType>> read_types(const GgufFile& file, std::size_t n) {
   std::vector<TokenType> types(n, TokenType::normal);
   if (file.find(kTypes) == nullptr) return types;
   constexpr std::string_view kRule = "an array of numbers from 1 to 6";
-  ML_TRY(const std::vector<GgufValue> elements, read_elements(file, kTypes, n, kRule));
+  ML_TRY(const GgufValue* list, find_list(file, kTypes, n, kRule));
   for (std::size_t i = 0; i < n; ++i) {
-    const auto type = elements[i].count();
+    const auto type = list->at(i).count();
     if (!type || *type > 6) return wrong(file, kTypes, kRule);
     if (*type != 0) types[i] = static_cast<TokenType>(*type);
   }
@@ -110,12 +109,12 @@ Result<std::vector<TokenType>> read_types(const GgufFile& file, std::size_t n) {
 
 Result<std::vector<float>> read_scores(const GgufFile& file, std::size_t n) {
   constexpr std::string_view kRule = "an array of f32 without a NaN";
-  ML_TRY(const std::vector<GgufValue> elements, read_elements(file, kScores, n, kRule));
+  ML_TRY(const GgufValue* list, find_list(file, kScores, n, kRule));
+  if (list->element != GgufType::f32) return wrong(file, kScores, kRule);
   std::vector<float> scores;
   scores.reserve(n);
-  for (const GgufValue& element : elements) {
-    if (element.type != GgufType::f32) return wrong(file, kScores, kRule);
-    scores.push_back(load_le<float>(element.bytes.data()));
+  for (std::size_t i = 0; i < n; ++i) {
+    scores.push_back(load_le<float>(list->at(i).bytes.data()));
     if (std::isnan(scores.back())) return wrong(file, kScores, kRule);
   }
   return scores;
@@ -294,6 +293,7 @@ Result<MltContents> convert_parts(const GgufFile& file, ConversionLog& log) {
 
   TokenizerJson source;
   source.has_vocab = source.has_merges = true;
+  source.ids_share_texts = true;
   json added = json::array();
   for (std::uint32_t id = 0; id < texts.size(); ++id) {
     if (texts[id].size() > kMaxTokenBytes && scored) {
@@ -351,9 +351,10 @@ Result<std::vector<std::uint32_t>> gguf_end_tokens(const GgufFile& file) {
     ML_TRY(const std::int32_t id, read_id(file, key, -1, texts.size()));
     if (id >= 0) ids.push_back(static_cast<std::uint32_t>(id));
   }
+  const std::vector<std::uint32_t> from_keys = ids;
   for (std::uint32_t id = 0; id < texts.size(); ++id) {
     const bool ends = std::find(kEndTexts.begin(), kEndTexts.end(), texts[id]) != kEndTexts.end();
-    if (ends && std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+    if (ends && std::find(from_keys.begin(), from_keys.end(), id) == from_keys.end()) ids.push_back(id);
   }
   return ids;
 }

@@ -52,6 +52,7 @@ constexpr Family kPhi3Family{
     .tensors = kTensors,
     .zero_only = {},
     .ignored = kSavedFrequencies,
+    .partial_rotary = true,
     .refine = refine,
 };
 

@@ -88,6 +88,7 @@ constexpr Family kQwen35Family{
     .zero_only = {},
     .ignored = kSavedFrequencies,
     .other_parts = kOtherParts,
+    .partial_rotary = true,
     .refine = refine,
 };
 

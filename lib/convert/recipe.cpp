@@ -165,7 +165,7 @@ class Expander {
       const std::size_t open = rest.find_first_of("{}");
       result += rest.substr(0, open);
       if (open == rest.npos) {
-        n_bytes_ += result.size();
+        n_bytes_ += result.size() + kRecipeTextBytes;
         if (n_bytes_ > kMaxRecipeBytes) return too_long(at);
         return result;
       }

@@ -73,8 +73,9 @@ struct RecipeEntry {
 
 /// Entries of one recipe at most: more than a model has slots.
 inline constexpr std::size_t kMaxRecipeEntries = 1 << 17;
-/// Bytes of their names, paths and encodings at most.
+/// Bytes of their names, files, paths, encodings and transforms at most, kRecipeTextBytes more for each text.
 inline constexpr std::size_t kMaxRecipeBytes = 64 << 20;
+inline constexpr std::size_t kRecipeTextBytes = 32;
 
 /// All entries in order, loops unrolled.
 Result<std::vector<RecipeEntry>> expand_entries(const nlohmann::json& tensors, RecipeFiles& files);

@@ -5,13 +5,13 @@
 #include "formats/mog_layout.hpp"
 #include "util/bytes.hpp"
 #include "util/json.hpp"
+#include "util/narrow.hpp"
 #include "util/show_name.hpp"
 #include "util/try.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace ml {
 
@@ -22,10 +22,10 @@ using nlohmann::json;
 // The bits of a word of the configuration.
 Result<std::uint32_t> word_of(const json& value, const MogField& field, const std::string& at) {
   if (field.type == MogType::f32) {
-    const double number = value.is_number() ? value.get<double>() : NAN;
-    if (!std::isfinite(static_cast<float>(number)))
-      return recipe_error(at, fmt::format("is {}, must be a number", show_json(value)));
-    return std::bit_cast<std::uint32_t>(static_cast<float>(number));
+    const auto number = value.is_number() ? narrow_to_f32(value.get<double>()) : std::nullopt;
+    if (!number)
+      return recipe_error(at, fmt::format("is {}, must be a number within float32", show_json(value)));
+    return std::bit_cast<std::uint32_t>(*number);
   }
   if (value.is_boolean()) return value.get<bool>() ? 1u : 0u;
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() > UINT32_MAX)

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 
 namespace ml {
 
@@ -40,7 +41,11 @@ Result<float> yarn_attn_factor(const Config& scaling, double factor) {
   const auto mscale = [factor](double m) { return factor <= 1 ? 1.0 : 0.1 * m * exact_log(factor) + 1.0; };
   ML_TRY(const float m, scaling.non_negative("mscale", 0.0f));
   ML_TRY(const float m_all, scaling.non_negative("mscale_all_dim", 0.0f));
-  return static_cast<float>(m != 0 && m_all != 0 ? mscale(m) / mscale(m_all) : mscale(1));
+  const auto result = static_cast<float>(m != 0 && m_all != 0 ? mscale(m) / mscale(m_all) : mscale(1));
+  if (!std::isfinite(result) || result <= 0)
+    return scaling.wrong("mscale",
+                         "such that the attention factor, mscale's over mscale_all_dim's, is finite");
+  return result;
 }
 
 Result<void> read_yarn(const Config& scaling, std::uint32_t max_seq, RopeDesc& rope) {
@@ -106,7 +111,8 @@ Result<void> read_partial_rotary(const Config& config, float fallback, ModelDesc
   const Config& place = scaling && scaling->has(kKey) ? *scaling : config;
   ML_TRY(const float factor, place.positive(kKey, fallback));
   if (!(factor <= 1)) return place.wrong(kKey, "at most 1");
-  desc.rope.rot_dim = static_cast<std::uint32_t>(static_cast<double>(factor) * desc.head_dim);
+  // In float32, as the factor is: 0.7 of 80 is 56, which in double would be just below.
+  desc.rope.rot_dim = static_cast<std::uint32_t>(factor * static_cast<float>(desc.head_dim));
   if (desc.rope.rot_dim == 0 || desc.rope.rot_dim % 2 != 0) {
     return place.wrong(kKey, fmt::format("such that head_dim {} times it is even and above 0", desc.head_dim),
                        Status::shape);

@@ -135,6 +135,8 @@ Result<MltTokens> convert_tokens(const TokenizerVocab& vocab, const TokenizerPip
     if (literal) added[entry.id] = &entry;
   }
   MltTokens tokens;
+  std::array<std::uint32_t, 256> ids_of_bytes;
+  ids_of_bytes.fill(TokenizerVocab::kHole);
   for (std::uint32_t id = 0; id < vocab.n_ids(); ++id) {
     const std::string_view text = vocab.model_text(id);
     if (added[id] != nullptr) {
@@ -143,6 +145,13 @@ Result<MltTokens> convert_tokens(const TokenizerVocab& vocab, const TokenizerPip
       ML_TRY(const Token token, byte_level_token(text, pipeline, log));
       tokens.push_back(token.attr, token.bytes);
     } else if (const auto byte = fallback_byte(text)) {
+      std::uint32_t& first = ids_of_bytes[static_cast<unsigned char>(*byte)];
+      if (first != TokenizerVocab::kHole) {
+        return refusal(vocab_path(text), fmt::format("is the text of ids {} and {}, but a .mlt has one token "
+                                                     "for a byte",
+                                                     first, id));
+      }
+      first = id;
       tokens.push_back(TokenAttr::byte, {&*byte, 1});
     } else {
       tokens.push_back(TokenAttr::normal, text);

@@ -42,20 +42,20 @@ Result<void> TokenizerVocab::index_model() {
   ids_.reserve(entries.size());
   std::uint32_t n_ids = 0;
   for (const auto& entry : entries) {
-    ids_.insert_or_assign(entry.text, entry.id);  // the last one of equal keys counts
+    ids_.insert_or_assign(entry.text, entry.id);  // of equal texts the last one counts
     if (entry.id >= kMltMaxVocab) {
       return Error{Status::limit,
                    fmt::format("{} is {}, must be below {}", vocab_path(entry.text), entry.id, kMltMaxVocab)};
     }
     n_ids = std::max(n_ids, entry.id + 1);
   }
-  if (n_ids > 2 * ids_.size() + kMaxHoles) {
-    return Error{Status::limit,
-                 fmt::format("model.vocab: {} tokens have ids up to {}", ids_.size(), n_ids - 1)};
+  const std::size_t n_tokens = source_->ids_share_texts ? entries.size() : ids_.size();
+  if (n_ids > 2 * n_tokens + kMaxHoles) {
+    return Error{Status::limit, fmt::format("model.vocab: {} tokens have ids up to {}", n_tokens, n_ids - 1)};
   }
   entry_of_id_.assign(n_ids, kHole);
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (ids_.at(entries[i].text) != entries[i].id) continue;
+    if (!source_->ids_share_texts && ids_.at(entries[i].text) != entries[i].id) continue;
     std::uint32_t& slot = entry_of_id_[entries[i].id];
     if (slot != kHole && entries[slot].text != entries[i].text) {
       return malformed(vocab_path(entries[i].text),
@@ -96,6 +96,10 @@ Result<void> TokenizerVocab::read_added(ConversionLog& log) {
 // The library takes no notice of the id in the file: a content that the model knows keeps the model's id, any
 // other gets the next one, counted from the number of the model's tokens or from the highest added id.
 Result<void> TokenizerVocab::add(AddedEntry entry, std::uint32_t file_id) {
+  if (source_->ids_share_texts) {
+    add_with_own_id(std::move(entry), file_id);
+    return {};
+  }
   const auto known = added_index_.find(entry.content);
   const auto in_model = find_model(entry.content);
   if (known != added_index_.end()) {
@@ -127,6 +131,14 @@ Result<void> TokenizerVocab::add(AddedEntry entry, std::uint32_t file_id) {
   added_end_ = std::max(added_end_, std::uint64_t(entry.id) + 1);
   added_.push_back(std::move(entry));
   return {};
+}
+
+// @param id  of the model's token with this content; others may have it too
+void TokenizerVocab::add_with_own_id(AddedEntry entry, std::uint32_t id) {
+  entry.id = id;
+  entry.in_vocab = true;
+  added_index_.insert_or_assign(entry.content, static_cast<std::uint32_t>(added_.size()));
+  added_.push_back(std::move(entry));
 }
 
 std::optional<std::uint32_t> TokenizerVocab::find_model(std::string_view text) const {

@@ -45,6 +45,7 @@ class TokenizerVocab {
   Result<void> index_model();
   Result<void> read_added(ConversionLog& log);
   Result<void> add(AddedEntry entry, std::uint32_t file_id);
+  void add_with_own_id(AddedEntry entry, std::uint32_t id);
 
   const TokenizerJson* source_;
   TextMap<std::uint32_t> ids_;              // of the model

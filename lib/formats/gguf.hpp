@@ -58,10 +58,12 @@ struct GgufValue {
   /// A number of any type.
   std::optional<double> number() const;
   std::optional<bool> flag() const;
-  /// The strings of an array of strings; nothing for other types.
-  std::optional<std::vector<std::string_view>> texts() const;
-  /// The elements of an array of numbers or booleans, each with its offset; nothing for other types.
-  std::optional<std::vector<GgufValue>> elements() const;
+  /// The strings of an array of strings, the first `most` of them; nothing for other types.
+  std::optional<std::vector<std::string_view>> texts(std::uint64_t most = UINT64_MAX) const;
+  /// An array of numbers or booleans.
+  bool is_list() const;
+  /// Element i of n of such an array, with its offset.
+  GgufValue at(std::uint64_t i) const;
 };
 
 struct GgufEntry {

@@ -1,5 +1,6 @@
 #include "formats/gguf.hpp"
 
+#include "formats/defect_list.hpp"
 #include "util/bytes.hpp"
 #include "util/checked.hpp"
 #include "util/show_name.hpp"
@@ -20,7 +21,6 @@ constexpr std::uint64_t kDefaultAlignment = 32;
 constexpr std::uint64_t kMaxKeyBytes = 65535;
 constexpr std::uint64_t kMaxNameBytes = 64;
 constexpr unsigned kMaxArrayDepth = 4;
-constexpr std::size_t kMaxDefects = 1000;  // a small file could have a great many
 constexpr std::string_view kAlignmentKey = "general.alignment";
 
 // The least bytes that one of them takes: lengths, types, a value of one byte; one dimension.
@@ -62,6 +62,7 @@ class Reader {
     } else {
       out_.file.tensors.clear();  // without a place they have no data
     }
+    out_.defects = defects_.take();
     return std::move(out_);
   }
 
@@ -70,11 +71,10 @@ class Reader {
 
   bool defect(std::string message, std::optional<std::uint64_t> offset, std::string_view tensor = {},
               Status status = Status::format) {
-    if (out_.defects.size() == kMaxDefects) return false;
-    out_.defects.push_back({.status = status,
-                            .message = std::move(message),
-                            .offset = offset,
-                            .tensor = tensor.empty() ? std::string() : show_name(tensor)});
+    defects_.add({.status = status,
+                  .message = std::move(message),
+                  .offset = offset,
+                  .tensor = tensor.empty() ? std::string() : show_name(tensor)});
     return false;
   }
 
@@ -390,6 +390,7 @@ class Reader {
   std::uint64_t n_tensors_ = 0;
   std::uint64_t n_entries_ = 0;
   GgufReading out_;
+  DefectList defects_;
 };
 
 }  // namespace

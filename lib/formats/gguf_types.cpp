@@ -114,29 +114,26 @@ std::optional<bool> GgufValue::flag() const {
   return type == GgufType::boolean ? std::optional(bytes[0] != std::byte{0}) : std::nullopt;
 }
 
-std::optional<std::vector<std::string_view>> GgufValue::texts() const {
+std::optional<std::vector<std::string_view>> GgufValue::texts(std::uint64_t most) const {
   if (type != GgufType::array || element != GgufType::string) return std::nullopt;
   std::vector<std::string_view> list;
-  list.reserve(n);
+  list.reserve(std::min(n, most));
   const std::string_view all = as_text(bytes);
-  for (std::size_t at = 0; at < all.size();) {
-    const auto length = load_le<std::uint64_t>(all.data() + at);
-    list.push_back(all.substr(at + sizeof length, length));
-    at += sizeof length + length;
+  for (std::size_t begin = 0; begin < all.size() && list.size() < most;) {
+    const auto length = load_le<std::uint64_t>(all.data() + begin);
+    list.push_back(all.substr(begin + sizeof length, length));
+    begin += sizeof length + length;
   }
   return list;
 }
 
-std::optional<std::vector<GgufValue>> GgufValue::elements() const {
-  if (type != GgufType::array || element == GgufType::string || element == GgufType::array)
-    return std::nullopt;
-  std::vector<GgufValue> list;
-  list.reserve(n);
-  for (std::uint64_t i = 0; i < n; ++i) {
-    const std::uint64_t size = bytes.size() / n;
-    list.push_back({.type = element, .offset = offset + i * size, .bytes = bytes.subspan(i * size, size)});
-  }
-  return list;
+bool GgufValue::is_list() const {
+  return type == GgufType::array && element != GgufType::string && element != GgufType::array;
+}
+
+GgufValue GgufValue::at(std::uint64_t i) const {
+  const std::uint64_t size = bytes.size() / n;
+  return {.type = element, .offset = offset + i * size, .bytes = bytes.subspan(i * size, size)};
 }
 
 std::uint64_t GgufTensor::rows() const {

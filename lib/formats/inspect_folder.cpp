@@ -6,8 +6,11 @@
 #include "util/bytes.hpp"
 #include "util/json.hpp"
 #include "util/try.hpp"
+#include "util/utf8.hpp"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace ml {
 
@@ -23,7 +26,8 @@ void add_config_fields(const json& object, const std::string& prefix, FileReport
     const std::string name = prefix + key;
     if (value.is_null()) continue;  // the same as a missing key
     if (value.is_object()) {
-      add_config_fields(value, name.substr(0, kMaxPrefix) + ".", report);
+      const std::size_t end = character_begin(name, std::min(name.size(), kMaxPrefix));
+      add_config_fields(value, name.substr(0, end) + ".", report);
     } else if (value.is_number_unsigned()) {
       report.fields.push_back({name, value.get<std::uint64_t>()});
     } else if (value.is_number_integer()) {

@@ -27,12 +27,12 @@ std::string lower(std::string_view name) {
 // "[<unk>, <s>, </s>, <0x00>, ...] 32000 strings"
 std::string array_text(const GgufValue& value) {
   std::vector<std::string> shown;
-  if (const auto texts = value.texts()) {
-    for (std::size_t i = 0; i < texts->size() && i < kShownElements; ++i)
-      shown.push_back(show_gguf_value({.type = GgufType::string, .bytes = as_bytes((*texts)[i])}));
-  } else if (const auto elements = value.elements()) {
-    for (std::size_t i = 0; i < elements->size() && i < kShownElements; ++i)
-      shown.push_back(show_gguf_value((*elements)[i]));
+  if (const auto texts = value.texts(kShownElements)) {
+    for (const std::string_view text : *texts)
+      shown.push_back(show_gguf_value({.type = GgufType::string, .bytes = as_bytes(text)}));
+  } else if (value.is_list()) {
+    for (std::uint64_t i = 0; i < value.n && i < kShownElements; ++i)
+      shown.push_back(show_gguf_value(value.at(i)));
   }
   if (value.n > shown.size()) shown.push_back("...");
   return fmt::format("[{}] {} x {}", fmt::join(shown, ", "), value.n, *gguf_type_name(value.element));

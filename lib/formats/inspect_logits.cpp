@@ -1,6 +1,7 @@
 #include <ml/evaluation.hpp>
 #include <ml/logits_file.hpp>
 
+#include "formats/defect_list.hpp"
 #include "formats/inspect.hpp"
 
 namespace ml {
@@ -28,14 +29,16 @@ void check_rows(const LogitsFile& file, FileReport& report) {
   if (file.header().n_rows == 0) return;  // then nothing bounds vocab
   std::vector<float> logits(file.header().vocab);
   EvaluationSums sums;
+  DefectList defects;
   for (std::uint64_t i = 0; i < file.header().n_rows; ++i) {
     auto row = file.read(i, logits);
     if (row) {
       sums.add(0, row->score);
     } else {
-      report.defects.push_back(std::move(row.error()));
+      defects.add(std::move(row.error()));
     }
   }
+  report.defects = defects.take();
   if (!report.defects.empty()) return;
   report.fields.push_back({"perplexity", sums.perplexity().mean, {}, "of the rows"});
 }

@@ -1,6 +1,7 @@
 #include "formats/inspect.hpp"
 #include "formats/inspect_tensors.hpp"
 #include "formats/safetensors.hpp"
+#include "util/text_hash.hpp"
 #include "util/try.hpp"
 
 #include <algorithm>
@@ -20,28 +21,39 @@ std::uint32_t layer_of(std::string_view name) {
   return kNoLayer;
 }
 
-std::uint32_t file_of(const std::string& path, const FileReport& report) {
-  const auto found = std::find_if(report.files.begin(), report.files.end(),
-                                  [&](const InfoFile& file) { return file.path == path; });
-  return static_cast<std::uint32_t>(found - report.files.begin());
+// A tensor with where it lies.
+struct Placed {
+  std::uint32_t file;
+  std::uint64_t offset;
+  const CheckpointTensor* tensor;
+};
+
+std::vector<Placed> in_file_order(std::span<const CheckpointTensor> tensors, const FileReport& report) {
+  TextMap<std::uint32_t> numbers;
+  for (std::size_t i = 0; i < report.files.size(); ++i)
+    numbers.emplace(report.files[i].path, static_cast<std::uint32_t>(i));
+  std::vector<Placed> placed;
+  placed.reserve(tensors.size());
+  for (const CheckpointTensor& tensor : tensors)
+    placed.push_back({numbers.at(*tensor.entry->path), tensor.entry->tensor->offset, &tensor});
+  std::sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) {
+    return std::pair(a.file, a.offset) < std::pair(b.file, b.offset);
+  });
+  return placed;
 }
 
 }  // namespace
 
 Result<void> add_tensors(std::span<const CheckpointEntry> entries, FileReport& report) {
-  ML_TRY(std::vector<CheckpointTensor> tensors, join_entries(entries));
-  const auto place = [&](const CheckpointTensor& tensor) {
-    return std::pair(file_of(*tensor.entry->path, report), tensor.entry->tensor->offset);
-  };
-  std::sort(tensors.begin(), tensors.end(),
-            [&](const CheckpointTensor& a, const CheckpointTensor& b) { return place(a) < place(b); });
-  for (const CheckpointTensor& tensor : tensors) {
+  ML_TRY(const std::vector<CheckpointTensor> tensors, join_entries(entries));
+  for (const Placed& placed : in_file_order(tensors, report)) {
+    const CheckpointTensor& tensor = *placed.tensor;
     const SafetensorsTensor& entry = *tensor.entry->tensor;
     InfoArray info{.name = tensor.name,
                    .layer = layer_of(tensor.name),
                    .encoding = std::string(tensor.dtype),
                    .shape = tensor.shape,
-                   .file = file_of(*tensor.entry->path, report),
+                   .file = placed.file,
                    .offset = entry.offset,
                    .data = entry.data};
     std::transform(info.encoding.begin(), info.encoding.end(), info.encoding.begin(),

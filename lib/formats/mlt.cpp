@@ -102,11 +102,10 @@ Result<MltContents> read_mlt(std::span<const std::byte> bytes) {
                fmt::format("the file ends inside the merge rules, which need {} bytes", merge_bytes));
   }
   contents.merges.reserve(n_merges);
+  MltMergeChecker merge_checker(contents.tokens);
   for (std::uint32_t rank = 0; rank < n_merges; ++rank, at += kMergeBytes) {
     const MltMerge merge = {u32(at), u32(at + 4), u32(at + 8)};
-    if (!contents.tokens.joins(merge.left, merge.right, merge.merged)) {
-      return describe_mlt_merge(contents.tokens, rank, merge, at);
-    }
+    if (!merge_checker.check(merge)) return merge_checker.describe(rank, merge, at);
     contents.merges.push_back(merge);
   }
   if (at != bytes.size())
@@ -135,11 +134,10 @@ Result<std::vector<std::byte>> write_mlt(const MltContents& contents) {
     append_le(out, static_cast<std::uint32_t>(bytes.size()));
     for (const char c : bytes) out.push_back(static_cast<std::byte>(c));
   }
+  MltMergeChecker merge_checker(tokens);
   for (std::size_t rank = 0; rank < contents.merges.size(); ++rank) {
     const MltMerge merge = contents.merges[rank];
-    if (!tokens.joins(merge.left, merge.right, merge.merged)) {
-      return describe_mlt_merge(tokens, rank, merge, out.size());
-    }
+    if (!merge_checker.check(merge)) return merge_checker.describe(rank, merge, out.size());
     append_le(out, merge.left);
     append_le(out, merge.right);
     append_le(out, merge.merged);

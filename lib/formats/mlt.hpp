@@ -112,6 +112,7 @@ inline constexpr std::uint32_t kMltMaxVocab = 1u << 24;
 /// Reads and checks a whole .mlt.
 ///
 /// @error format  offset is the first wrong byte
+/// @error limit   the merge rules join more than MltMergeChecker::kMaxJoined bytes
 /// @cost          memory of a small multiple of the bytes
 /// @source        mlt(5), VALIDATION
 Result<MltContents> read_mlt(std::span<const std::byte> bytes);
@@ -119,6 +120,7 @@ Result<MltContents> read_mlt(std::span<const std::byte> bytes);
 /// The bytes of a .mlt. What it writes, read_mlt accepts.
 ///
 /// @error format  the contents break a rule of the format
+/// @error limit   as for read_mlt()
 Result<std::vector<std::byte>> write_mlt(const MltContents& contents);
 
 /// @return true where `bytes` begin as a .mlt does

@@ -115,7 +115,14 @@ Result<void> MltTokenChecker::check_byte(std::uint32_t id, std::string_view byte
   return {};
 }
 
-Error describe_mlt_merge(const MltTokens& tokens, std::size_t rank, MltMerge merge, std::uint64_t offset) {
+Error MltMergeChecker::describe(std::size_t rank, MltMerge merge, std::uint64_t offset) const {
+  const MltTokens& tokens = *tokens_;
+  if (n_joined_ > kMaxJoined) {
+    return {.status = Status::limit,
+            .message = fmt::format("merge {}: the rules up to here join {} bytes, may join {} at most", rank,
+                                   n_joined_, kMaxJoined),
+            .offset = offset};
+  }
   const std::array<std::pair<std::string_view, std::uint32_t>, 3> parts = {
       {{"left", merge.left}, {"right", merge.right}, {"merged", merge.merged}}};
   for (std::size_t i = 0; i < 3; ++i) {

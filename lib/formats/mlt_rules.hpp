@@ -27,9 +27,29 @@ class MltTokenChecker {
   std::array<bool, 256> seen_ = {};
 };
 
-/// What is wrong with a rule whose parts MltTokens::joins() refuses.
-///
-/// @param offset  of the rule's left, right and merged
-Error describe_mlt_merge(const MltTokens& tokens, std::size_t rank, MltMerge merge, std::uint64_t offset);
+/// Checks merge rules one after the other.
+class MltMergeChecker {
+ public:
+  /// Bytes of `merged` over all rules. Each of them is compared: a small file could list a long token very
+  /// often. The largest vocabularies come to some megabytes.
+  static constexpr std::uint64_t kMaxJoined = std::uint64_t(1) << 30;
+
+  explicit MltMergeChecker(const MltTokens& tokens) : tokens_(&tokens) {}
+
+  /// @return whether the rule is sound; describe() says what is wrong with one that is not
+  bool check(MltMerge merge) {
+    if (!tokens_->joins(merge.left, merge.right, merge.merged)) return false;
+    n_joined_ += tokens_->n_bytes(merge.merged);
+    return n_joined_ <= kMaxJoined;
+  }
+
+  /// @param merge   the last one of check()
+  /// @param offset  of the rule's left, right and merged
+  Error describe(std::size_t rank, MltMerge merge, std::uint64_t offset) const;
+
+ private:
+  const MltTokens* tokens_;
+  std::uint64_t n_joined_ = 0;
+};
 
 }  // namespace ml

@@ -117,7 +117,7 @@ Result<void> MogTokens::check_tokens(Bytes section) const {
   return {};
 }
 
-Result<void> MogTokens::check_order(Bytes section) const {
+Result<void> MogTokens::check_order(Bytes section) {
   const Places places = places_of(section);
   const MltTokens& tokens = contents_.tokens;
   for (std::uint32_t i = 0; i < tokens.size(); ++i) {
@@ -132,19 +132,26 @@ Result<void> MogTokens::check_order(Bytes section) const {
     if (order > 0 || (order == 0 && before >= id)) {
       return bad(at, fmt::format("sorted id {} is {}, whose text must come after that of {}", i, id, before));
     }
+    if (order == 0 && tokens.n_bytes(id) > 0) note_equal(i);
   }
   return {};
+}
+
+// @param place  of a text that the place before it has too
+void MogTokens::note_equal(std::uint32_t place) {
+  if (repeated_.empty() || repeated_.back().end != place) repeated_.push_back({place - 1, place});
+  repeated_.back().end = place + 1;
 }
 
 Result<void> MogTokens::check_merges(Bytes section) const {
   const Places places = places_of(section);
   std::vector<bool> seen(n_merges_);
+  MltMergeChecker checker(contents_.tokens);
   for (std::uint32_t i = 0; i < n_merges_; ++i) {
     const std::uint64_t at = places.merges + kMergeBytes * i;
     const Merge rule = merge(i);
-    if (!contents_.tokens.joins(rule.left, rule.right, rule.merged)) {
-      return describe_mlt_merge(contents_.tokens, i, {rule.left, rule.right, rule.merged}, at);
-    }
+    const MltMerge merge_rule = {rule.left, rule.right, rule.merged};
+    if (!checker.check(merge_rule)) return checker.describe(i, merge_rule, at);
     if (rule.rank >= n_merges_ || seen[rule.rank]) {
       return bad(at + 12, fmt::format("merge {}: rank is {}, must be one of its own below n_merges, {}", i,
                                       rule.rank, n_merges_));
@@ -160,7 +167,7 @@ Result<void> MogTokens::check_merges(Bytes section) const {
   return {};
 }
 
-std::uint32_t MogTokens::lower_bound(std::string_view bytes) const {
+std::optional<std::uint32_t> MogTokens::find(std::string_view bytes) const {
   std::uint32_t first = 0;
   std::uint32_t last = contents_.tokens.size();
   while (first < last) {
@@ -171,7 +178,8 @@ std::uint32_t MogTokens::lower_bound(std::string_view bytes) const {
       last = middle;
     }
   }
-  return first;
+  const bool found = first < contents_.tokens.size() && contents_.tokens.bytes(sorted(first)) == bytes;
+  return found ? std::optional(first) : std::nullopt;
 }
 
 std::optional<MogTokens::Merge> MogTokens::find_merge(std::uint32_t left, std::uint32_t right) const {

@@ -27,23 +27,28 @@ class MogTokens {
   /// Reads and checks a whole section.
   ///
   /// @error format  offset is the first wrong byte, in the section
-  /// @cost          a pass over it; memory of a bit for each merge
+  /// @error limit   the merge rules join more than MltMergeChecker::kMaxJoined bytes
+  /// @cost          a pass over it; memory of a bit for each merge, and of two numbers for each repeated text
   static Result<MogTokens> read(std::span<const std::byte> section);
 
   /// Kind, flags, ids and tokens; the merges stay where they are.
   const MltContents& contents() const { return contents_; }
   std::uint32_t n_merges() const { return n_merges_; }
 
-  /// @return the first id, in the order of ids, whose bytes these are and which `accept` takes
-  template <class Accept>
-  std::optional<std::uint32_t> find(std::string_view bytes, Accept accept) const {
-    for (std::uint32_t i = lower_bound(bytes); i < contents_.tokens.size(); ++i) {
-      const std::uint32_t id = sorted(i);
-      if (contents_.tokens.bytes(id) != bytes) break;
-      if (accept(id)) return id;
-    }
-    return std::nullopt;
+  /// The id at a place in the order of the texts.
+  std::uint32_t sorted(std::uint32_t place) const {
+    return load_le<std::uint32_t>(sorted_ + 4 * std::size_t(place));
   }
+  /// @return the first place in that order of an id whose bytes these are
+  std::optional<std::uint32_t> find(std::string_view bytes) const;
+
+  /// Places in that order whose ids have equal texts.
+  struct Equals {
+    std::uint32_t begin;
+    std::uint32_t end;
+  };
+  /// Those of each text that two ids or more have, in order; the text without bytes is not among them.
+  const std::vector<Equals>& repeated() const { return repeated_; }
 
   struct Merge {
     std::uint32_t left;
@@ -62,24 +67,22 @@ class MogTokens {
 
  private:
   MogTokens() = default;
-  std::uint32_t sorted(std::uint32_t index) const {
-    return load_le<std::uint32_t>(sorted_ + 4 * std::size_t(index));
-  }
-  std::uint32_t lower_bound(std::string_view bytes) const;
   Result<void> check_tokens(std::span<const std::byte> section) const;
-  Result<void> check_order(std::span<const std::byte> section) const;
+  Result<void> check_order(std::span<const std::byte> section);
+  void note_equal(std::uint32_t place);
   Result<void> check_merges(std::span<const std::byte> section) const;
 
   MltContents contents_;
   std::uint32_t n_merges_ = 0;
   const std::byte* sorted_ = nullptr;
   const std::byte* merges_ = nullptr;
+  std::vector<Equals> repeated_;
 };
 
 /// The bytes of a section.
 ///
 /// @error format  the contents break a rule of .mlt
-/// @error limit   the text is over 4 GiB
+/// @error limit   the text is over 4 GiB, or the contents are beyond a limit of .mlt
 Result<std::vector<std::byte>> write_mog_tokenizer(const MltContents& contents);
 
 }  // namespace ml

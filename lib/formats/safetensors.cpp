@@ -1,5 +1,6 @@
 #include "formats/safetensors.hpp"
 
+#include "formats/defect_list.hpp"
 #include "util/bytes.hpp"
 #include "util/checked.hpp"
 #include "util/json.hpp"
@@ -39,13 +40,13 @@ class Defects {
  public:
   explicit Defects(bool all) : all_(all) {}
 
-  void add(Error error) { found_.push_back(std::move(error)); }
+  void add(Error error) { found_.add(std::move(error)); }
   bool enough() const { return !all_ && !found_.empty(); }
-  std::vector<Error>& found() { return found_; }
+  std::vector<Error> take() { return found_.take(); }
 
  private:
   bool all_;
-  std::vector<Error> found_;
+  DefectList found_;
 };
 
 Error defect(std::string message, std::uint64_t offset) {
@@ -256,14 +257,14 @@ bool looks_like_safetensors(std::span<const std::byte> bytes) {
 Result<SafetensorsFile> read_safetensors(std::span<const std::byte> bytes) {
   Defects defects(false);
   SafetensorsFile file = scan(bytes, defects);
-  if (!defects.found().empty()) return std::move(defects.found().front());
+  if (defects.enough()) return std::move(defects.take().front());
   return file;
 }
 
 std::vector<Error> check_safetensors(std::span<const std::byte> bytes) {
   Defects defects(true);
   scan(bytes, defects);
-  return std::move(defects.found());
+  return defects.take();
 }
 
 Result<std::vector<std::byte>> write_safetensors(

@@ -125,7 +125,7 @@ Result<void> check_against_index(const std::string& folder, const WeightMap& ind
     if (const auto holder = holders.find(tensor); holder != holders.end() && *holder->second == path)
       continue;
     if (missing.empty()) from = path;
-    missing.add(tensor);
+    if (path == from) missing.add(tensor);
   }
   if (missing.empty()) return {};
   return Error{.status = Status::format,

@@ -29,6 +29,7 @@ class DocumentBuilder : public json::json_sax_t {
   bool string(std::string& v) override { return value(std::move(v)); }
   bool binary(json::binary_t&) override { return false; }
   bool key(std::string& name) override {
+    if (open_.back()->contains(name)) return fail(fmt::format("JSON key {} is there twice", show_json(name)));
     keys_.back() = std::move(name);
     return true;
   }
@@ -47,7 +48,7 @@ class DocumentBuilder : public json::json_sax_t {
     error_ = Error{Status::format, std::move(message)};
     return false;
   }
-  bool value(json v) { return place(std::move(v)) != nullptr; }
+  bool value(json v) { return count() && place(std::move(v)) != nullptr; }
 
   // True while the value that comes now is model.NAME.
   bool at_model_key(std::string_view name) const {
@@ -69,7 +70,13 @@ class DocumentBuilder : public json::json_sax_t {
     slot = std::move(v);
     return &slot;
   }
+  bool count() {
+    auto counted = count_json_value(n_values_);
+    if (!counted) error_ = std::move(counted.error());
+    return !error_;
+  }
   bool open(json container) {
+    if (!count()) return false;
     if (open_.size() == kMaxJsonDepth)
       return fail(fmt::format("JSON is nested deeper than {}", kMaxJsonDepth));
     open_.push_back(place(std::move(container)));
@@ -85,6 +92,7 @@ class DocumentBuilder : public json::json_sax_t {
   json root_;
   std::vector<json*> open_;
   std::vector<std::string> keys_;  // of the value that comes now, in each open container
+  std::size_t n_values_ = 0;
   std::optional<Error> error_;
 };
 
@@ -193,6 +201,7 @@ class TokenizerBuilder : public DocumentBuilder {
 
 Result<void> run_parser(std::span<const std::byte> bytes, DocumentBuilder& builder) {
   const std::string_view text = as_text(bytes);
+  ML_CHECK(refuse_nul(text));
   try {
     if (json::sax_parse(text.begin(), text.end(), &builder)) return {};
   } catch (const std::bad_alloc&) {

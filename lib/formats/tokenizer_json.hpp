@@ -29,6 +29,7 @@ struct TokenizerJson {
   bool has_merges = false;        ///< model.merges is an array
   std::vector<VocabEntry> vocab;  ///< in file order
   std::vector<MergeRow> merges;   ///< in rank order
+  bool ids_share_texts = false;   ///< entries of one text are tokens of their own (of a GGUF file)
 };
 
 /// @error format  not JSON (offset: where), nested too deeply, or a vocabulary or merge list of another form

@@ -36,9 +36,10 @@ Result<void> check_finite(const MatrixSource& source) {
   for (std::uint64_t i = 0; i < source.bf16.size() / 2; ++i) {
     const auto bits = load_le<std::uint16_t>(source.bf16.data() + 2 * i);
     if ((bits & 0x7f80u) != 0x7f80u) continue;
-    return Error{.status = Status::format,
-                 .message = fmt::format("weight of row {}, column {} is {}, must be finite", i / source.cols,
-                                        i % source.cols, (bits & 0x7fu) != 0 ? "NaN" : "infinite")};
+    return Error{
+        .status = Status::format,
+        .message = fmt::format("weight of row {}, column {} is {}, must be finite in BF16", i / source.cols,
+                               i % source.cols, (bits & 0x7fu) != 0 ? "NaN" : "infinite")};
   }
   return {};
 }

@@ -45,14 +45,12 @@ std::uint32_t TokenizerImpl::char_token(char32_t cp) const {
   if (!mapped) return char_tokens.find(cp);
   std::string text;
   append_utf8(text, cp);
-  return mapped->find(text, [this](std::uint32_t id) { return is_symbol(id); }).value_or(kNoToken);
+  return find_mapped(text, Use::symbol);
 }
 
 std::uint32_t TokenizerImpl::whole_piece(std::string_view piece) const {
   if (!mapped) return whole_pieces.find(contents.tokens, piece);
-  return mapped
-      ->find(piece, [this](std::uint32_t id) { return contents.tokens.attr(id) == TokenAttr::normal; })
-      .value_or(kNoToken);
+  return find_mapped(piece, Use::whole_piece);
 }
 
 void TokenizerImpl::index_symbols() {
@@ -64,7 +62,7 @@ void TokenizerImpl::index_symbols() {
   const bool byte_level = contents.kind == TokenizerKind::byte_level;
   const bool whole = (contents.flags & kMltIgnoreMerges) != 0;
   if (whole) whole_pieces = PieceTable(tokens.size());
-  for (std::uint32_t id = 0; id < tokens.size(); ++id) {
+  for (std::uint32_t id = tokens.size(); id-- > 0;) {  // of tokens with equal bytes the last counts
     const std::string_view bytes = tokens.bytes(id);
     const TokenAttr attr = tokens.attr(id);
     if (bytes.empty()) continue;

@@ -96,9 +96,15 @@ struct TokenizerImpl {
   void index_symbols();
   void find_symbols();
   void find_cuts();
-  bool is_symbol(std::uint32_t id) const;
 
-  std::vector<std::uint32_t> added_in_rules_;  // of a mapped tokenizer: sorted
+  // What a mapped tokenizer looks texts up for.
+  enum class Use : std::uint8_t { symbol, whole_piece };
+  bool serves(std::uint32_t id, Use use) const;
+  std::uint32_t last_of(MogTokens::Equals equals, Use use) const;
+  std::uint32_t find_mapped(std::string_view text, Use use) const;
+
+  std::vector<std::uint32_t> added_in_rules_;                  // of a mapped tokenizer: sorted
+  std::vector<std::array<std::uint32_t, 2>> ids_of_repeated_;  // by Use, beside MogTokens::repeated()
   void index_cuts();
   void index_byte_rules();
 };

@@ -1,6 +1,7 @@
 #include "util/json.hpp"
 #include "util/show_name.hpp"
 #include "util/try.hpp"
+#include "util/utf8.hpp"
 
 #include <fmt/format.h>
 
@@ -27,14 +28,13 @@ std::string_view reason(std::string_view what) {
   } else if (const auto bracket = what.find("] "); bracket != std::string_view::npos) {
     what.remove_prefix(bracket + 2);
   }
-  return what.substr(0, what.find("; ")).substr(0, kShown);
+  what = what.substr(0, what.find("; "));
+  return what.substr(0, character_begin(what, kShown));
 }
 
 std::string cut(std::string text) {
   if (text.size() <= kShown) return text;
-  std::size_t end = kShown - 3;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // not inside a character
-  return text.substr(0, end) + "...";
+  return text.substr(0, character_begin(text, kShown - 3)) + "...";
 }
 
 // Builds the value from the parser's events, in linear time, and refuses what parse_json() refuses.
@@ -85,6 +85,11 @@ class Builder : public nlohmann::json_sax<Json> {
   }
 
  private:
+  bool count() {
+    auto counted = count_json_value(n_values_);
+    if (!counted) error = std::move(counted.error());
+    return !error;
+  }
   Json* place(Json value) {
     if (open_.empty()) return &(root = std::move(value));
     if (open_.back()->is_array())
@@ -92,10 +97,12 @@ class Builder : public nlohmann::json_sax<Json> {
     return &(*slot_ = std::move(value));
   }
   bool add(Json value) {
+    if (!count()) return false;
     place(std::move(value));
     return true;
   }
   bool open(Json container) {
+    if (!count()) return false;
     open_.push_back(place(std::move(container)));
     if (open_.size() <= kMaxJsonDepth) return true;
     error = Error{.status = Status::limit,
@@ -109,6 +116,7 @@ class Builder : public nlohmann::json_sax<Json> {
 
   std::vector<Json*> open_;  // containers that are not complete
   Json* slot_ = nullptr;     // of the key that came last
+  std::size_t n_values_ = 0;
 };
 
 template <class Json>
@@ -124,11 +132,21 @@ Result<Json> parse(std::string_view text) {
 
 }  // namespace
 
-Result<json> parse_json(std::string_view text) {
-  // The library takes a NUL for the end of the text.
+Result<void> count_json_value(std::size_t& n) {
+  if (++n <= kMaxJsonValues) return {};
+  return Error{.status = Status::limit,
+               .message = fmt::format("JSON holds more than {} values", kMaxJsonValues)};
+}
+
+Result<void> refuse_nul(std::string_view text) {
   if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
     return Error{.status = Status::format, .message = "not JSON: a NUL byte", .offset = nul};
   }
+  return {};
+}
+
+Result<json> parse_json(std::string_view text) {
+  ML_CHECK(refuse_nul(text));
   return parse<json>(text);
 }
 

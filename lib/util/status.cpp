@@ -43,16 +43,13 @@ std::string printable(std::string_view text) {
 namespace {
 
 constexpr std::size_t kMaxLine = 2000;
-constexpr std::size_t kKeptEnd = 600;  // of a longer line
+constexpr std::size_t kKeptEnd = 600;  // of a longer line, or up to 3 less
 
 // Without its middle where it is long; no character is cut in two.
 std::string shorten(std::string line) {
   if (line.size() <= kMaxLine) return line;
-  const auto inside = [&](std::size_t at) { return (static_cast<unsigned char>(line[at]) & 0xc0) == 0x80; };
-  std::size_t begin = kMaxLine - kKeptEnd - 3;
-  while (begin > 0 && inside(begin)) --begin;
-  std::size_t end = line.size() - kKeptEnd;
-  while (end < line.size() && inside(end)) ++end;
+  const std::size_t begin = character_begin(line, kMaxLine - kKeptEnd - 3);
+  const std::size_t end = character_begin(line, line.size() - kKeptEnd + 3);
   return line.replace(begin, end - begin, "...");
 }
 

@@ -23,6 +23,12 @@ Utf8Step step_utf8(std::string_view bytes);
 /// @return the offset of the first byte that is not UTF-8
 std::optional<std::size_t> find_invalid_utf8_byte(std::string_view bytes);
 
+/// @return the last place up to `at` where a character begins, so that a cut there leaves whole ones
+inline std::size_t character_begin(std::string_view text, std::size_t at) {
+  while (at > 0 && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80) --at;
+  return at;
+}
+
 /// Leaps over blocks of ASCII. @return a place at or after `at`, with nothing but ASCII before it
 const char* skip_ascii(const char* at, const char* end);
 

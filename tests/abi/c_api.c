@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int n_checks = 0;
 static int n_failed = 0;
@@ -266,6 +267,21 @@ static void test_order(const char* folder) {
   section("handles are freed in any order");
 }
 
+/* As a daemon does that works in "/" once it has opened what it needs. */
+static void test_working_directory(const char* folder) {
+  char before[4096];
+  ml_model* model = NULL;
+  ml_tokenizer* tokenizer = NULL;
+  CHECK(getcwd(before, sizeof(before)) != NULL && chdir(folder) == 0);
+  CHECK(ml_model_open(".", &model) == ML_OK);
+  CHECK(chdir("/") == 0);
+  CHECK(ml_tokenizer_of_model(model, &tokenizer) == ML_OK);
+  CHECK(chdir(before) == 0);
+  ml_tokenizer_free(tokenizer);
+  ml_model_free(model);
+  section("a model's tokenizer is found from another working directory");
+}
+
 int main(int argc, char** argv) {
   ml_model* model = NULL;
   ml_tokenizer* tokenizer = NULL;
@@ -281,8 +297,9 @@ int main(int argc, char** argv) {
   test_session(model);
   test_sampler();
   test_order(argv[1]);
+  test_working_directory(argv[1]);
   ml_tokenizer_free(tokenizer);
   ml_model_free(model);
-  printf("# %d checks\n1..9\n", n_checks);
+  printf("# %d checks\n1..10\n", n_checks);
   return n_failed != 0;
 }

@@ -66,6 +66,18 @@ class Parts:
         self.check(name, folder, FOLDER)
 
 
+def shards(folder):
+    """A checkpoint of no family: an index and many small files."""
+    folder.mkdir()
+    names = [f"model-{i:05}.safetensors" for i in range(MANY * 3 // 20)]
+    for i, name in enumerate(names):
+        header = {f"t{i}": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}
+        (folder / name).write_bytes(whole(header, bytes(4)))
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {f"t{i}": name for i, name in enumerate(names)}}))
+    (folder / "config.json").write_text("{}")
+    return folder
+
+
 def json_texts(check):
     one = dict.fromkeys(texts("key"), 1)
     check.folder("keys of config.json", "oracle/llama2-mha", FOLDER, "config.json", lambda config: config.update(one))
@@ -75,6 +87,7 @@ def json_texts(check):
     for name, shard, commands in (("tensors of an index", lambda i: first, FOLDER), ("shards", "model-x{}.safetensors".format, FOLDER[:2])):
         check.folder(name, "oracle/mistral-sliding", commands, "model.safetensors.index.json",
                      lambda index: index["weight_map"].update({f"t{i}": shard(i) for i in range(MANY)}))
+    check.check("shards of one tensor", shards(check.run.work / "one-each"), [["mlb-info", "--check", "{}"]])
     stories = "models/stories260K"
     check.folder("ends of a text", stories, TOKENIZER, "generation_config.json", lambda config: config.update(eos_token_id=[*range(3, MANY), 2]))
 
@@ -111,7 +124,7 @@ def headers(check):
 
 
 def gguf(values, tensors=()):
-    """A file without a model's weights. @param values  texts, lists of texts, of int32 or of float32"""
+    """A file without a model's weights. @param values  texts, lists of texts, of int32 or of float32; bytes are a list of bools"""
     def text(value):
         return struct.pack("<Q", len(value.encode())) + value.encode()
 
@@ -120,6 +133,8 @@ def gguf(values, tensors=()):
         body.append(text(key))
         if isinstance(value, str):
             body.append(struct.pack("<I", 8) + text(value))
+        elif isinstance(value, bytes):
+            body.append(struct.pack("<IIQ", 9, 7, len(value)) + value)
         elif isinstance(value[0], str):
             body.append(struct.pack("<IIQ", 9, 8, len(value)) + b"".join(map(text, value)))
         elif isinstance(value[0], float):
@@ -237,6 +252,14 @@ def small_causes(check):
     vocab = check.run.work / "runs.gguf"
     vocab.write_bytes(gguf({"general.architecture": "llama", "tokenizer.ggml.model": "llama", "tokenizer.ggml.tokens": runs,
                             "tokenizer.ggml.scores": [-float(n) for n in range(len(runs))]}))
+    flags = bytes([1]) * 20_000_000
+    path = check.run.work / "flags.gguf"
+    path.write_bytes(gguf({"general.architecture": "llama", "flags": flags}))
+    refused("elements of an array", ["mlb-info", path], "", status=0)
+    sizes = ("block_count", "feed_forward_length", "attention.head_count", "context_length", "attention.layer_norm_rms_epsilon")
+    path.write_bytes(gguf({"general.architecture": "gemma2", **{f"gemma2.{key}": [2] for key in sizes}, "gemma2.embedding_length": [64],
+                           "gemma2.attention.sliding_window_pattern": flags}, ["token_embd.weight"]))
+    refused("windows of layers", ["ml-run", path, "--tokens", "1"], "sliding_window_pattern is an array of 20000000 bool, must be an array of 2 elements")
     refused("cuts of tokens", ["mlt-pack", vocab, "-q", "-o", "x.mlt"], "can be cut into two others")
 
 

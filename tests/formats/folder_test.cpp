@@ -35,6 +35,8 @@ TEST_CASE("a checkpoint folder opens", "[formats]") {
   CHECK(with_config("head_dim", nullptr) == "");
   CHECK(with_config("rope_scaling", nullptr) == "");
   CHECK(with_config("hidden_act", "swish") == "");
+  CHECK(with_config("partial_rotary_factor", 1) == "");
+  CHECK(with_config("rms_norm_eps", 1e-40) == "");  // float32 has it, though not as a normal number
 }
 
 TEST_CASE("every unusable config value is named with key, value and rule", "[convert]") {
@@ -68,6 +70,17 @@ TEST_CASE("every unusable config value is named with key, value and rule", "[con
        "rms_norm_eps is -1, must be a number of 0 or more within float32 (ML_E_FORMAT)"},
       {{"rms_norm_eps", "x"},
        "rms_norm_eps is \"x\", must be a number of 0 or more within float32 (ML_E_FORMAT)"},
+      {{"rms_norm_eps", 1e-60},
+       "rms_norm_eps is 1e-60, must be a number of 0 or more within float32 (ML_E_FORMAT)"},
+      {{"partial_rotary_factor", 0.5},
+       "partial_rotary_factor is 0.5, must be 1 for the llama family, whose heads rotate as a whole "
+       "(ML_E_UNSUPPORTED)"},
+      {{"partial_rotary_factor", 0},
+       "partial_rotary_factor is 0, must be a number above 0 within float32 (ML_E_FORMAT)"},
+      {{"rope_parameters", {{"rope_type", "default"}, {"partial_rotary_factor", 0.25}}},
+       "rope_parameters.partial_rotary_factor is 0.25, must be 1 for the llama family, whose heads rotate as "
+       "a "
+       "whole (ML_E_UNSUPPORTED)"},
       {{"rope_theta", 0}, "rope_theta is 0, must be a number above 0 within float32 (ML_E_FORMAT)"},
       {{"rope_theta", 1e39}, "rope_theta is 1e+39, must be a number above 0 within float32 (ML_E_FORMAT)"},
       {{"rope_theta", 1e-60}, "rope_theta is 1e-60, must be a number above 0 within float32 (ML_E_FORMAT)"},
@@ -214,6 +227,11 @@ TEST_CASE("shards must agree with their index", "[formats]") {
   CHECK(open_with(with("no.such.weight", "b.safetensors")) ==
         folder.file("b.safetensors") +
             ": the index names 1 tensor (no.such.weight) that the shard lacks (ML_E_FORMAT)");
+
+  json both = with("no.such.weight", "b.safetensors");
+  both["weight_map"]["another"] = "a.safetensors";
+  CHECK(open_with(both) == folder.file("a.safetensors") +
+                               ": the index names 1 tensor (another) that the shard lacks (ML_E_FORMAT)");
 
   folder.write("a.safetensors", checkpoint.safetensors([&](const std::string& name) {
     return in_first(name) || name == "lm_head.weight";

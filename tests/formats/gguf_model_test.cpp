@@ -13,6 +13,8 @@
 #include <ml/model.hpp>
 #include <ml/quantize.hpp>
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <functional>
 #include <numbers>
@@ -76,6 +78,16 @@ struct TinyModel : GgufBuilder {
   }
 };
 
+// The metadata under the name of another architecture.
+TinyModel of_architecture(const std::string& arch) {
+  TinyModel model;
+  for (auto& [key, value] : model.entries) {
+    if (key.starts_with("llama.")) key = arch + key.substr(5);
+  }
+  model.set("general.architecture", B::type(GgufType::string) + B::text(arch));
+  return model;
+}
+
 std::string open_error(const std::string& bytes, const OpenOptions& options = {}) {
   const TempFolder folder;
   folder.write("m.gguf", bytes);
@@ -98,6 +110,11 @@ TEST_CASE("a GGUF model whose metadata or tensors do not fit is refused by name"
   CHECK(open_error(TinyModel().bytes()) == "");
   const auto key = [](const char* name, std::uint32_t value) {
     return with([&](TinyModel& m) { m.set(name, B::type(GgufType::u32) + B::le(value)); });
+  };
+  const auto scale = [](double value) {
+    return with([&](TinyModel& m) {
+      m.entries.emplace_back("llama.attention.scale", B::type(GgufType::f64) + B::le(value));
+    });
   };
   const std::string list = "must be one of llama, qwen2, qwen3, qwen35, gemma, gemma2, gemma3, smollm3, phi3";
   const std::pair<std::string, std::string> table[] = {
@@ -123,6 +140,24 @@ TEST_CASE("a GGUF model whose metadata or tensors do not fit is refused by name"
        }),
        "llama.attention.layer_norm_rms_epsilon is -1.0, must be a number of 0 or more"},
       {with([](auto& m) {
+         m.set("llama.attention.layer_norm_rms_epsilon", B::type(GgufType::f32) + B::le(std::nanf("")));
+       }),
+       "llama.attention.layer_norm_rms_epsilon is nan, must be a finite number (ML_E_FORMAT, offset "},
+      {with([](auto& m) {
+         m.set("llama.attention.layer_norm_rms_epsilon", B::type(GgufType::f64) + B::le(-HUGE_VAL));
+       }),
+       "llama.attention.layer_norm_rms_epsilon is -inf, must be a finite number (ML_E_FORMAT, offset "},
+      {with([](auto& m) {
+         m.set("llama.attention.layer_norm_rms_epsilon", B::type(GgufType::f64) + B::le(1e-60));
+       }),
+       "llama.attention.layer_norm_rms_epsilon is 1e-60, must be a number of 0 or more within float32"},
+      {scale(1e60),
+       "llama.attention.scale is 1e+60, must be a number of 0 or more within float32 (ML_E_FORMAT, "},
+      {scale(1e-60),
+       "llama.attention.scale is 1e-60, must be a number of 0 or more within float32 (ML_E_FORMAT, "},
+      {scale(-0.5),
+       "llama.attention.scale is -0.5, must be a number of 0 or more within float32 (ML_E_FORMAT, "},
+      {with([](auto& m) {
          m.add_numbers("llama.x", GgufType::u32, std::vector<std::uint32_t>{1});
          m.erase("llama.feed_forward_length");
          m.add_numbers("llama.feed_forward_length", GgufType::u32, std::vector<std::uint32_t>{256, 512});
@@ -136,6 +171,10 @@ TEST_CASE("a GGUF model whose metadata or tensors do not fit is refused by name"
        "llama.attention.value_length is 32, must be attention.key_length, 64 (ML_E_UNSUPPORTED, "},
       {with([](auto& m) { m.add("llama.rope.dimension_count", std::uint32_t(32)); }),
        "llama.rope.dimension_count is 32, must be the head's size, 64 (ML_E_UNSUPPORTED, "},
+      {with([](auto& m) { m.add("llama.rope.dimension_count_swa", std::uint32_t(32)); }),
+       "llama.rope.dimension_count_swa is 32, must be that of the other layers, 64 (ML_E_UNSUPPORTED, "},
+      {with([](auto& m) { m.add("llama.attention.key_length_swa", std::uint32_t(32)); }),
+       "llama.attention.key_length_swa is 32, must be that of the other layers, 64 (ML_E_UNSUPPORTED, "},
       {with([](auto& m) { m.add("llama.rope.scaling.type", "longrope"); }),
        "llama.rope.scaling.type is \"longrope\", must be none, linear or yarn (ML_E_UNSUPPORTED, "},
       {with([](auto& m) { m.add("llama.rope.scaling.type", "yarn"); }),
@@ -173,6 +212,12 @@ TEST_CASE("a GGUF model whose metadata or tensors do not fit is refused by name"
       {with([](auto& m) { m.tensor("rope_factors_long.weight", {32}); }),
        "long and short frequency factors (longrope) cannot be read (ML_E_UNSUPPORTED, tensor "
        "rope_factors_long.weight)"},
+      {with([](auto& m) { m.tensor("rope_freqs.weight", {2}); }),
+       "holds 2 frequency factors, must hold 32: half of the 64 dimensions of a head that rotate "
+       "(ML_E_SHAPE, "
+       "tensor rope_freqs.weight)"},
+      {with([](auto& m) { m.tensor("rope_freqs.weight", {64}); }),
+       "holds 64 frequency factors, must hold 32: half of the 64 dimensions"},
       {with([](auto& m) { m.tensor("rope_freqs.weight", {32}); }),  // all 0
        "frequency factors are not those of llama3 scaling with any known parameters (ML_E_UNSUPPORTED, "
        "tensor "
@@ -200,14 +245,31 @@ TEST_CASE("a GGUF model whose metadata or tensors do not fit is refused by name"
         "");
 }
 
+TEST_CASE("heads of a GGUF model rotate as a whole, but where the family reads how much of them does",
+          "[formats]") {
+  for (const char* const arch : {"llama", "smollm3", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "phi3"}) {
+    INFO(arch);
+    const std::string key = std::string(arch) + ".rope.dimension_count";
+    const auto rotating = [&](std::uint32_t n) {
+      TinyModel model = of_architecture(arch);
+      model.add(key, n);
+      return open_error(model.bytes());
+    };
+    const std::string refusal = key + " is 32, must be the head's size, 64 (ML_E_UNSUPPORTED, offset ";
+    CHECK(rotating(64).find("rope") == std::string::npos);
+    CHECK(rotating(32).starts_with(refusal) == (std::string(arch) != "phi3"));
+    if (std::string(arch) != "phi3") continue;
+    for (const std::uint32_t n : {0u, 33u, 66u}) {
+      CHECK(rotating(n).starts_with(fmt::format(
+          "{} is {}, must be even, above 0 and at most the head's size, 64 (ML_E_SHAPE, offset ", key, n)));
+    }
+  }
+}
+
 TEST_CASE("arrays of a GGUF file say which layers have a window", "[formats]") {
   // One layer; Gemma 2 and 3 read the tensors of post norms.
   const auto model = [](const std::string& arch, const std::function<void(TinyModel&)>& change) {
-    TinyModel m;
-    for (auto& [key, value] : m.entries) {
-      if (key.starts_with("llama.")) key = arch + key.substr(5);
-    }
-    m.set("general.architecture", B::type(GgufType::string) + B::text(arch));
+    TinyModel m = of_architecture(arch);
     m.tensor("blk.0.post_attention_norm.weight", {256});
     m.tensor("blk.0.post_ffw_norm.weight", {256});
     if (arch == "gemma3") m.tensor("blk.0.attn_q_norm.weight", {64});
@@ -246,6 +308,10 @@ TEST_CASE("arrays of a GGUF file say which layers have a window", "[formats]") {
   CHECK(refused([&](auto& m) {
           m.add_numbers(key, GgufType::u32, std::vector<std::uint32_t>{1, 1});
         }).starts_with(key + " is an array of 2 u32, must be an array of 1 elements"));
+  CHECK(
+      refused([](auto& m) {
+        m.set("gemma2.block_count", B::type(GgufType::u32) + B::le<std::uint32_t>(70000));
+      }).starts_with("gemma2.block_count is 70000, must be an integer from 1 to 65536 (ML_E_SHAPE, offset "));
   const auto recurrent = [&](const std::function<void(TinyModel&)>& change) {
     return open_error(model("qwen35", change));
   };

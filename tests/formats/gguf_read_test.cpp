@@ -116,6 +116,7 @@ TEST_CASE("GGUF numbers of every type read as what they are", "[formats]") {
   add("f32", GgufType::f32, B::le(0.5f));
   add("f64", GgufType::f64, B::le(0.25));
   builder.add_numbers<std::uint16_t>("list", GgufType::u16, {1, 2, 3});
+  builder.add("texts", std::vector<std::string>{"a", "", "b"});
   builder.entries.emplace_back("nested", nested(4));
   const std::string file = builder.file();
   const auto read = read_gguf(as_bytes(file));
@@ -131,12 +132,19 @@ TEST_CASE("GGUF numbers of every type read as what they are", "[formats]") {
   CHECK(read->find("f32")->number() == 0.5);
   CHECK_FALSE(read->find("f32")->count());
   CHECK(read->find("f64")->number() == 0.25);
-  const auto list = read->find("list")->elements();
-  REQUIRE(list);
-  REQUIRE(list->size() == 3);
-  CHECK((*list)[2].count() == 3);
+  const GgufValue& list = *read->find("list");
+  REQUIRE(list.is_list());
+  REQUIRE(list.n == 3);
+  CHECK(list.at(2).count() == 3);
+  CHECK(list.at(2).offset == list.offset + 4);
   CHECK(read->find("nested")->n == 1);
-  CHECK_FALSE(read->find("nested")->elements());
+  CHECK_FALSE(read->find("nested")->is_list());
+  CHECK_FALSE(read->find("u8")->is_list());
+  const GgufValue& texts = *read->find("texts");
+  CHECK_FALSE(texts.is_list());
+  CHECK(texts.texts()->size() == 3);
+  CHECK(*texts.texts(2) == std::vector<std::string_view>{"a", ""});
+  CHECK(texts.texts(0)->empty());
 }
 
 TEST_CASE("every broken rule of GGUF has its own message", "[formats]") {
@@ -315,5 +323,7 @@ TEST_CASE("a check of a GGUF file goes on after a defect, within bounds", "[form
   GgufBuilder many;
   for (int i = 0; i < 5000; ++i) many.add("same", true);
   const std::string same = many.file();
-  CHECK(check_gguf(as_bytes(same)).defects.size() == 1000);
+  const auto defects = check_gguf(as_bytes(same)).defects;
+  REQUIRE(defects.size() == 1001);
+  CHECK(defects.back().message == "3999 more defects");
 }

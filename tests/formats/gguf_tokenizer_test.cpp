@@ -14,6 +14,7 @@
 #include <ml/generation.hpp>
 #include <ml/tokenizer.hpp>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <cmath>
@@ -41,8 +42,11 @@ struct Tokens {
   }
 };
 
+using MoreTokens = std::vector<std::pair<std::string, std::int32_t>>;
+
 // A tokenizer.json in the words of a GGUF file.
-GgufBuilder as_gguf(const json& document, const std::string& pre) {
+// @param more  behind its tokens
+GgufBuilder as_gguf(const json& document, const std::string& pre, const MoreTokens& more = {}) {
   Tokens tokens;
   for (const auto& [text, id] : document["model"]["vocab"].items()) {
     const bool byte = pre.empty() && text.size() == 6 && text.starts_with("<0x");
@@ -52,6 +56,7 @@ GgufBuilder as_gguf(const json& document, const std::string& pre) {
     tokens.put(one["id"].get<std::size_t>(), one["content"].get<std::string>(),
                one["special"] == true ? kControl : kUserDefined);
   }
+  for (const auto& [text, type] : more) tokens.put(tokens.texts.size(), text, type);
   std::vector<std::string> merges;
   std::map<std::string, std::size_t> ranks;
   for (const json& rule : document["model"]["merges"]) {
@@ -82,7 +87,7 @@ GgufBuilder as_gguf(const json& document, const std::string& pre) {
 }
 
 // A byte-level tokenizer of 256 bytes, "ab" and a special token.
-GgufBuilder small_bpe() {
+GgufBuilder small_bpe(const MoreTokens& more = {}) {
   json vocab;
   for (int byte = 0; byte < 256; ++byte) {
     const bool own = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
@@ -101,7 +106,7 @@ GgufBuilder small_bpe() {
   vocab["ab"] = 256;
   const json document{{"model", {{"vocab", vocab}, {"merges", {"a b"}}}},
                       {"added_tokens", {{{"id", 257}, {"content", "<|im_end|>"}, {"special", true}}}}};
-  return as_gguf(document, "gpt-2");
+  return as_gguf(document, "gpt-2", more);
 }
 
 std::string load_error(const GgufBuilder& file, const PackOptions& options = {}) {
@@ -166,6 +171,12 @@ TEST_CASE("what a GGUF file says of BOS, EOS, prefix and chat is used", "[format
       ChatTemplate::parse((*chat)->text)
           ->render(std::vector<ChatMessage>{{"user", "hi"}}, {.special_tokens = (*chat)->special_tokens});
   CHECK(*prompt == "ahib");
+  CHECK((*find_chat_template(path, true))->text == (*chat)->text);
+  GgufBuilder two = file;
+  two.add("tokenizer.chat_template.tool_use", "with tools");
+  folder.write("two.gguf", two.file());
+  CHECK((*find_chat_template(folder.file("two.gguf")))->text == (*chat)->text);
+  CHECK((*find_chat_template(folder.file("two.gguf"), true))->text == "with tools");
 
   file.set("tokenizer.ggml.add_bos_token", GgufBuilder::type(GgufType::boolean) + "\1");
   folder.write("m.gguf", file.file());
@@ -179,6 +190,54 @@ TEST_CASE("what a GGUF file says of BOS, EOS, prefix and chat is used", "[format
   CHECK((Tokenizer::from_bytes(as_bytes(bytes))->flags() & kMltNoPrefix) != 0);
   CHECK(load_error(sp, {.strict = true}) ==
         "tokenizer.ggml.add_space_prefix: needs the extension flag 65536 (no_prefix) (ML_E_UNSUPPORTED)");
+}
+
+TEST_CASE("every id of a GGUF file has its text, and the last of equal ones is found", "[formats]") {
+  using Ids = std::vector<std::uint32_t>;
+  const std::string bytes =
+      small_bpe({{"ab", kNormal}, {"a", kNormal}, {"<|im_end|>", kControl}, {"ab", kNormal}}).file();
+  const auto loaded = load_tokenizer(as_bytes(bytes), {}, {});
+  if (!loaded) FAIL(describe(loaded.error()));
+  const auto mlt = write_mlt(loaded->contents);
+  REQUIRE(mlt);
+  for (const std::span<const std::byte> source : {as_bytes(bytes), std::span<const std::byte>(*mlt)}) {
+    const auto tokenizer = Tokenizer::from_bytes(source);
+    REQUIRE(tokenizer);
+    for (const std::uint32_t id : {256u, 258u, 261u}) CHECK(tokenizer->decode(Ids{id}) == "ab");
+    for (const std::uint32_t id : {97u, 259u}) CHECK(tokenizer->decode(Ids{id}) == "a");
+    for (const std::uint32_t id : {257u, 260u}) CHECK(tokenizer->decode(Ids{id}) == "<|im_end|>");
+    CHECK(tokenizer->encode("ab") == Ids{261});
+    CHECK(tokenizer->encode("ac<|im_end|>") == Ids{259, 99, 260});
+  }
+
+  const json sp = json::parse(read_file(data_path("tokenizers/sp_legacy/tokenizer.json")));
+  const auto n = static_cast<std::uint32_t>(
+      load_tokenizer(data_path("tokenizers/sp_legacy"), {})->contents.tokens.size());
+  const std::string twice = as_gguf(sp, "", {{"e", kNormal}}).file();
+  const auto tokenizer = Tokenizer::from_bytes(as_bytes(twice));
+  if (!tokenizer) FAIL(describe(tokenizer.error()));
+  CHECK(tokenizer->decode(Ids{n}) == "e");
+  const Ids single = tokenizer->encode("#e", {.bos = false});
+  CHECK(single.back() == n);
+  const std::string refused = load_error(as_gguf(sp, "", {{"<0x0A>", kByte}}));
+  INFO(refused);
+  CHECK(refused.find(fmt::format(" and {}, but a .mlt has one token for a byte (ML_E_UNSUPPORTED)", n)) !=
+        std::string::npos);
+}
+
+TEST_CASE("a GGUF file may have very many tokens that end a text", "[formats]") {
+  GgufBuilder file;
+  file.add("tokenizer.ggml.model", "gpt2");
+  const std::vector<std::string> texts(1'000'000, "<|end|>");
+  file.add("tokenizer.ggml.tokens", texts);
+  file.add("tokenizer.ggml.eos_token_id", std::uint32_t(7));
+  const TempFolder folder;
+  folder.write("m.gguf", file.file());
+  const auto ids = end_tokens(folder.file("m.gguf"));
+  REQUIRE(ids);
+  REQUIRE(ids->size() == texts.size());
+  CHECK(std::vector(ids->begin(), ids->begin() + 3) == std::vector<std::uint32_t>{7, 0, 1});
+  CHECK(std::is_sorted(ids->begin() + 1, ids->end()));
 }
 
 TEST_CASE("a GGUF tokenizer that does not fit is refused by key", "[formats]") {

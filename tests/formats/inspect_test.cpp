@@ -190,6 +190,26 @@ TEST_CASE("a logit file without rows is sound, whatever vocabulary it claims", "
   }
 }
 
+TEST_CASE("of very many broken rows of a logit file the first are named", "[formats]") {
+  const TempFolder folder;
+  constexpr std::size_t kRows = 1200, kRowBytes = 72;  // of zeros, which their checks are not
+  std::string file(48 + kRows * kRowBytes, '\0');
+  file.replace(0, 4, "MLL1");
+  store_le<std::uint32_t>(file.data() + 4, 1);
+  store_le<std::uint32_t>(file.data() + 8, 8);
+  store_le<std::uint32_t>(file.data() + 12, 16);
+  store_le<std::uint32_t>(file.data() + 16, 1);
+  store_le<std::uint32_t>(file.data() + 20, 1);
+  store_le<std::uint64_t>(file.data() + 24, kRows);
+  store_le<std::uint64_t>(file.data() + 40, XXH3_64bits(file.data(), 40));
+  folder.write("rows", file);
+  const auto report = inspect(folder.file("rows"), {.check = true});
+  REQUIRE(report);
+  REQUIRE(report->defects.size() == 1001);
+  CHECK(report->defects[999].message == "checksum of row 999 does not match");
+  CHECK(report->defects[1000].message == "200 more defects");
+}
+
 TEST_CASE("a model that no family reads is no broken file", "[formats]") {
   const TempFolder folder;
   TinyCheckpoint checkpoint;
@@ -209,9 +229,12 @@ TEST_CASE("numbers of a config.json and of a .gguf are reported as they are", "[
   tiny.config["large"] = 123456789.123;
   tiny.config["huge"] = 1e300;
   tiny.config["negative"] = std::numeric_limits<std::int64_t>::min() + 1;
+  const std::string most(99, 'x');  // of a long name, without half a character
+  tiny.config[most + "\u00e9"] = {{"within", true}};
   tiny.write(folder);
   const auto checkpoint = inspect(folder.path());
   REQUIRE(checkpoint);
+  CHECK(std::get<bool>(find_field(*checkpoint, most + ".within")->value));
   CHECK(std::get<double>(find_field(*checkpoint, "large")->value) == 123456789.123);
   CHECK(std::get<double>(find_field(*checkpoint, "huge")->value) == 1e300);
   CHECK(std::get<std::int64_t>(find_field(*checkpoint, "negative")->value) == -INT64_MAX);

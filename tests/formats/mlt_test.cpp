@@ -61,6 +61,15 @@ void check_refused(DocumentedRules& rules, const char* defect, const Bytes& byte
   CHECK(contents.error().message.find(word) != std::string::npos);
 }
 
+// Rules that each join `a` and `b`, `n_bytes` together, one for each time.
+MltContents long_rules(std::size_t n_bytes, std::size_t n_rules) {
+  MltContents contents;
+  const std::string a(n_bytes / 2, 'a'), b(n_bytes / 2, 'b');
+  for (const std::string& text : {a, b, a + b}) contents.tokens.push_back(TokenAttr::normal, text);
+  contents.merges.assign(n_rules, {0, 1, 2});
+  return contents;
+}
+
 // Success, or one line with an offset inside the file.
 void check_clear(const Bytes& bytes) {
   const auto contents = ml::read_mlt(bytes);
@@ -154,6 +163,20 @@ void check_merge_rules(DocumentedRules& rules) {
                 last + 8, "joined");
   check_refused(rules, "a rule's merged bytes are not left and right joined", with(good, last, 0u), last + 8,
                 "joined");
+  constexpr std::size_t kBytes = 1 << 18, kMost = (std::size_t(1) << 30) / kBytes;
+  Bytes many = written(long_rules(kBytes, kMost));
+  const std::size_t end = many.size();
+  many = with(many, 16, static_cast<std::uint32_t>(kMost + 1));
+  const Bytes rule(many.end() - 12, many.end());
+  many.insert(many.end(), rule.begin(), rule.end());
+  const auto refused = ml::read_mlt(many);
+  REQUIRE_FALSE(refused);
+  rules.met("the merged bytes of all rules, those of repeated rules included, are over 1 GiB",
+            ml::describe(refused.error()));
+  CHECK(refused.error().offset == end);
+  CHECK(refused.error().message ==
+        "merge 4096: the rules up to here join 1074003968 bytes, may join 1073741824 at most");
+  CHECK_FALSE(ml::write_mlt(long_rules(kBytes, kMost + 1)));
   Bytes longer = good;
   longer.push_back({});
   check_refused(rules, "bytes follow the last rule", longer, good.size(),

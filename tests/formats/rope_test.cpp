@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <tuple>
 
 using namespace ml;
 using nlohmann::json;
@@ -105,6 +106,10 @@ TEST_CASE("RoPE that no .mlb can say is refused with key and value", "[convert]"
   const std::string kinds = ", must be default, linear, llama3 or yarn";
   const std::string positive = ", must be a number above 0 within float32 (ML_E_FORMAT)";
   const std::pair<json, std::string> table[] = {
+      {scaling({{"type", "yarn"}, {"factor", 3e38}, {"mscale", 3e38}, {"mscale_all_dim", 1e-30}}),
+       "rope_scaling.mscale is 3e+38, must be such that the attention factor, mscale's over "
+       "mscale_all_dim's, is "
+       "finite (ML_E_FORMAT)"},
       {scaling({{"type", "dynamic"}, {"factor", 2}}),
        "rope_scaling.type is \"dynamic\"" + kinds + " (ML_E_UNSUPPORTED)"},
       {scaling({{"rope_type", "longrope"}}),
@@ -138,5 +143,17 @@ TEST_CASE("RoPE that no .mlb can say is refused with key and value", "[convert]"
     const auto rope = rope_of(config);
     REQUIRE_FALSE(rope);
     CHECK(describe(rope.error()) == "config.json: " + message);
+  }
+}
+
+TEST_CASE("as much of a head rotates as its factor says in decimals", "[convert]") {
+  for (const auto& [factor, head_dim, rot_dim] :
+       {std::tuple(0.7, 80u, 56u), {0.4, 80u, 32u}, {0.5, 64u, 32u}, {0.25, 256u, 64u}, {1.0, 96u, 96u}}) {
+    const auto config = Config::parse(json{{"partial_rotary_factor", factor}}.dump(), "config.json");
+    REQUIRE(config);
+    ModelDesc desc;
+    desc.head_dim = head_dim;
+    REQUIRE(read_partial_rotary(*config, 1, desc));
+    CHECK(desc.rope.rot_dim == rot_dim);
   }
 }

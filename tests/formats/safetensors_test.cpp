@@ -3,6 +3,7 @@
 #include "data.hpp"
 #include "util/bytes.hpp"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -162,6 +163,16 @@ TEST_CASE("checking goes on after a defect", "[formats]") {
   header["__metadata__"] = {{"k", 1}};
   const std::string file = file_of(header.dump(), 24);
   CHECK(check_safetensors(as_bytes(file)).size() == 3);
+
+  for (const int n : {1000, 1001, 5000}) {
+    json many;
+    for (int i = 0; i < n; ++i) many[fmt::format("t{}", i)] = 0;
+    const std::string many_file = file_of(many.dump(), 0);
+    const auto defects = check_safetensors(as_bytes(many_file));
+    REQUIRE(defects.size() == (n == 1000 ? 1000 : 1001));
+    if (n == 1001) CHECK(defects.back().message == "1 more defect");
+    if (n == 5000) CHECK(defects.back().message == "4000 more defects");
+  }
 }
 
 TEST_CASE("what is written reads back the same", "[formats]") {

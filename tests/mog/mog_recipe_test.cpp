@@ -171,7 +171,12 @@ TEST_CASE("every mistake in a recipe is named with its JSON path", "[mog][recipe
       {"config.dim.key is an unknown key", [](json& r) { r["config"]["dim"]["key"] = 1; }},
       {"config.n_heads is -4, must be an integer", [](json& r) { r["config"]["n_heads"] = -4; }},
       {"config.n_heads is \"4\", must be an integer", [](json& r) { r["config"]["n_heads"] = "4"; }},
-      {"config.norm_eps is true, must be a number", [](json& r) { r["config"]["norm_eps"] = true; }},
+      {"config.norm_eps is true, must be a number within float32",
+       [](json& r) { r["config"]["norm_eps"] = true; }},
+      {"config.norm_eps is 1e-60, must be a number within float32",
+       [](json& r) { r["config"]["norm_eps"] = 1e-60; }},
+      {"config.norm_eps is 1e+39, must be a number within float32",
+       [](json& r) { r["config"]["norm_eps"] = 1e39; }},
       {"config.layer_flags is a list, must be a list of n_layers integers, 2",
        [](json& r) { r["config"]["layer_flags"] = {0}; }},
       {"config.layer_flags[1] is 256",
@@ -300,6 +305,11 @@ TEST_CASE("every mistake in a recipe is named with its JSON path", "[mog][recipe
        [](json& r) {
          r["tensors"][1] = {
              {"for", "i"}, {"range", {0, 1000}}, {"entries", {entry("{i}" + std::string(100'000, 'x'), "")}}};
+       }},
+      {"makes texts of more than 67108864 bytes",  // empty ones
+       [q](json& r) {
+         r["tensors"][1]["range"] = {0, 2000};
+         q(r)["transform"] = json(2000, "");
        }},
       {"tensors[1].entries[1].transform is \"transpose\", must be rope_interleave",
        [q](json& r) { q(r)["transform"] = "transpose"; }},

@@ -127,6 +127,41 @@ TEST_CASE("a mapped tokenizer makes no table of its vocabulary or merges", "[mog
   CHECK(impl.contents.tokens.size() == loaded->contents.tokens.size());
 }
 
+TEST_CASE("of equal texts a .mog finds the id that the .mlt finds", "[mog][tokenizer]") {
+  constexpr TokenAttr kAttrs[] = {TokenAttr::normal, TokenAttr::added};
+  std::mt19937 random(6);
+  for (int round = 0; round < 20; ++round) {
+    MltContents contents{.kind = round % 2 ? TokenizerKind::byte_level : TokenizerKind::sentencepiece,
+                         .flags = round % 4 < 2 ? 0u : std::uint32_t{kMltIgnoreMerges}};
+    const std::vector<std::string> parts{"a", "b", "ab", "ba", "\xE2\x96\x81"};
+    for (int i = 0; i < 24; ++i) contents.tokens.push_back(kAttrs[random() % 2], parts[random() % 5]);
+    for (std::uint32_t left = 0; left < 24; ++left) {
+      for (std::uint32_t right = 0; right < 24; ++right) {
+        for (std::uint32_t merged = 0; merged < 24; ++merged) {
+          if (random() % 4 == 0 && contents.tokens.joins(left, right, merged))
+            contents.merges.push_back({left, right, merged});
+        }
+      }
+    }
+    const auto table = Tokenizer::from_bytes(*write_mlt(contents));
+    REQUIRE(table);
+    const Tokenizer own = mapped(*write_mog_tokenizer(contents));
+    for (const char* text : {"a", "b", "ab", "ba", "abba baab", "b a b aba"}) {
+      INFO(text);
+      for (const bool added : {true, false})
+        CHECK(own.encode(text, {.added = added}) == table->encode(text, {.added = added}));
+    }
+  }
+}
+
+TEST_CASE("very many ids of one text, none of them in use, are passed over at once", "[mog][tokenizer]") {
+  MltContents contents{.kind = TokenizerKind::sentencepiece, .flags = kMltNoPrefix};
+  for (int i = 0; i < 200'000; ++i) contents.tokens.push_back(TokenAttr::added, "a");
+  contents.tokens.push_back(TokenAttr::normal, "b");
+  const Tokenizer own = mapped(*write_mog_tokenizer(contents));
+  CHECK(own.encode(std::string(200'000, 'a') + "b", {.added = false}) == std::vector{200'000u});
+}
+
 TEST_CASE("every defect of a tokenizer section has its message", "[mog][tokenizer]") {
   MltContents contents{.kind = TokenizerKind::byte_level, .bos = 1};
   for (const char* text : {"a", "b", "ab", "aba", "", "b"})

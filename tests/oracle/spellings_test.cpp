@@ -150,6 +150,16 @@ TEST_CASE("what no .mlb can say is refused by key and value", "[convert]") {
          c["text_config"]["rope_parameters"].erase("partial_rotary_factor");
        },
        "partial_rotary_factor is 0.01"},
+      {"qwen3-headdim", [](json& c) { c["partial_rotary_factor"] = 0.5; }, "partial_rotary_factor is 0.5"},
+      {"mistral-sliding", [](json& c) { c["partial_rotary_factor"] = 0.5; }, "partial_rotary_factor is 0.5"},
+      {"smollm3-nope", [](json& c) { c["partial_rotary_factor"] = 0.5; }, "partial_rotary_factor is 0.5"},
+      {"gemma2", [](json& c) { c["final_logit_softcapping"] = 1e-60; }, "final_logit_softcapping is 1e-60"},
+      {"gemma3-text",
+       [](json& c) {
+         c["rope_parameters"] = {
+             {"full_attention", {{"rope_type", "default"}, {"partial_rotary_factor", 0.25}}}};
+       },
+       "rope_parameters.full_attention.partial_rotary_factor is 0.25"},
       {"gemma2", [](json& c) { c["layer_types"] = {"sliding_attention"}; }, "layer_types has 1 elements"},
       {"gemma2",
        [](json& c) {

@@ -212,7 +212,7 @@ TEST_CASE("weights that are infinite as BF16 are named by row and column", "[see
       pack_model(folder.path(), folder.file("packed"), {.encoding = Encoding::q8g64, .threads = 2});
   REQUIRE_FALSE(report);
   CHECK(report.error().status == Status::format);
-  CHECK(report.error().message == "weight of row 0, column 0 is infinite, must be finite");
+  CHECK(report.error().message == "weight of row 0, column 0 is infinite, must be finite in BF16");
 }
 
 TEST_CASE("rules: the last match wins, one without a match is an error", "[seedlm]") {

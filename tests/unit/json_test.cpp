@@ -35,6 +35,13 @@ TEST_CASE("what is no strict JSON is refused with its place", "[util]") {
   CHECK(parse_json("1e999").error().status == Status::format);
 }
 
+TEST_CASE("a JSON text of too many values is refused before they fill the memory", "[util]") {
+  std::string text = "[{}";
+  for (std::size_t i = 3; i < kMaxJsonValues; ++i) text += ",0";
+  CHECK(parse_json(text + ",0]"));
+  CHECK(defect(text + ",0,0]") == "JSON holds more than 4194304 values (ML_E_LIMIT)");
+}
+
 TEST_CASE("many objects are read in linear time", "[util]") {
   // 200000 of them took a minute where each looked at all before it.
   std::string text = "[";

@@ -2,6 +2,8 @@
 
 #include "tokenizer_source.hpp"
 
+#include <fmt/format.h>
+
 // What a tokenizer.json may say (mlt(5), CONVERSION).
 
 namespace {
@@ -185,6 +187,27 @@ TEST_CASE("edits of a byte-level tokenizer.json", "[tokenizer][convert]") {
           {"/model/merges", 7, "model.merges"},
           {"/model/vocab", json::array(), "model.vocab"},
       });
+}
+
+TEST_CASE("a tokenizer.json is read as strictly as other JSON", "[tokenizer][convert]") {
+  const std::string text = source("l3_nfc").dump();
+  CHECK(load(text));
+  const auto refused = load(text + std::string(1, '\0') + "{");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message == "not JSON: a NUL byte");
+  CHECK(refused.error().offset == text.size());
+  const std::string inside = text.substr(0, text.size() - 1);
+  const std::pair<std::string, std::string> table[] = {
+      {inside + R"(,"model":{}})", "model"},
+      {inside + R"(,"normalizer":null,"normalizer":null})", "normalizer"},
+      {R"({"model":{"vocab":{"a":0},"vocab":{"a":0}}})", "vocab"},
+      {R"({"model":{"merges":[],"merges":[]}})", "merges"},
+  };
+  for (const auto& [twice, key] : table) {
+    const auto loaded = load(twice);
+    REQUIRE_FALSE(loaded);
+    CHECK(loaded.error().message == fmt::format("JSON key \"{}\" is there twice", key));
+  }
 }
 
 TEST_CASE("each way to write a pre-tokenizer has its flags", "[tokenizer][convert]") {

@@ -17,7 +17,7 @@ using ml::MltContents, ml::MltMerge, ml::TokenAttr, ml::TokenizerKind;
 using Ids = std::vector<std::uint32_t>;
 
 std::uint32_t token_of(const MltContents& contents, std::string_view bytes, TokenAttr attr) {
-  for (std::uint32_t id = 0; id < contents.tokens.size(); ++id) {
+  for (std::uint32_t id = contents.tokens.size(); id-- > 0;) {
     if (contents.tokens.attr(id) == attr && contents.tokens.bytes(id) == bytes) return id;
   }
   return UINT32_MAX;
