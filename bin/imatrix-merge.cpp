@@ -1,6 +1,7 @@
 // Adds importance matrices, and says what is in them.
 
 #include "common/csv.hpp"
+#include "common/same_path.hpp"
 #include "common/standard_input.hpp"
 #include "common/terminal.hpp"
 #include "common/text.hpp"
@@ -104,8 +105,8 @@ void merge(cli::Tool& tool, Arguments arguments) {
   if (shows && arguments.dry_run)
     return tool.fail_usage(
         "--dry-run prints one line; --stats, --map, --json and --format write nothing without -o");
-  const bool to_stdout =
-      arguments.output == "-" || arguments.output == "/dev/stdout" || (arguments.output.empty() && !shows);
+  if (arguments.output.empty() && !shows) arguments.output = "-";
+  const bool to_stdout = cli::names_standard_output(arguments.output);
   if (shows && to_stdout) {
     return tool.fail_usage(
         "--stats, --map, --json and --format print on standard output, so the matrix needs -o FILE");
@@ -118,8 +119,7 @@ void merge(cli::Tool& tool, Arguments arguments) {
                cli::counted(arguments.files.size(), "file"));
     return;
   }
-  if (to_stdout || !arguments.output.empty()) {
-    const std::string path = to_stdout ? "-" : arguments.output;
+  if (const std::string& path = arguments.output; !path.empty()) {
     auto out = ml::OutputFile::create(path, {.force = tool.force(), .inputs = arguments.files});
     if (!out) return tool.fail(ml::with_path(out.error(), path));
     auto written = ml::write_imatrix(*total, *out);

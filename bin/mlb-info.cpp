@@ -11,8 +11,10 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <array>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -21,15 +23,17 @@ using mlb_info::Wanted;
 
 using Rows = std::vector<nlohmann::ordered_json>;
 
-void show(cli::Tool& tool, const std::string& path, const Wanted& wanted, bool strict, Rows& csv) {
+ml::Result<ml::FileReport> inspect(const cli::Tool& tool, const std::string& path, const Wanted& wanted) {
   std::optional<cli::Progress> progress;
   const auto advance = [&](std::uint64_t done, std::uint64_t total) {
     if (!progress) progress.emplace(tool, "checking", total, cli::human_size);
     progress->set(done);
   };
-  const auto report =
-      ml::inspect(path, {.check = wanted.check, .threads = tool.threads(), .progress = advance});
-  progress.reset();
+  return ml::inspect(path, {.check = wanted.check, .threads = tool.threads(), .progress = advance});
+}
+
+void show(cli::Tool& tool, const std::string& path, const Wanted& wanted, Rows& csv) {
+  const auto report = inspect(tool, path, wanted);
   if (!report) {
     if (wanted.json()) mlb_info::print_json_error(tool, path, report.error());
     return tool.fail(report.error());
@@ -44,8 +48,17 @@ void show(cli::Tool& tool, const std::string& path, const Wanted& wanted, bool s
   }
   tool.flush();  // so that the answer stands before the messages about it
   for (const ml::Error& warning : report->warnings)
-    strict ? tool.fail(warning) : tool.note(ml::describe(warning));
+    wanted.strict ? tool.fail(warning) : tool.note(ml::describe(warning));
   for (const ml::Error& defect : report->defects) tool.fail(defect);
+}
+
+// @return nothing where the file has a defect, which was reported
+std::optional<ml::FileReport> inspect_sound(cli::Tool& tool, const std::string& path, const Wanted& wanted) {
+  auto report = inspect(tool, path, wanted);
+  if (!report) return tool.fail(report.error()), std::nullopt;
+  for (const ml::Error& defect : report->defects) tool.fail(defect);
+  if (!report->defects.empty()) return std::nullopt;
+  return *std::move(report);
 }
 
 // @return true when the files differ
@@ -54,11 +67,24 @@ bool diff(cli::Tool& tool, const std::vector<std::string>& paths, const Wanted& 
     tool.fail_usage(fmt::format("--diff takes two files, not {}", paths.size()));
     return false;
   }
-  const auto a = ml::inspect(paths[0], {.threads = tool.threads()});
-  if (!a) tool.fail(a.error());
-  const auto b = ml::inspect(paths[1], {.threads = tool.threads()});
-  if (!b) tool.fail(b.error());
+  const auto a = inspect_sound(tool, paths[0], wanted);
+  const auto b = inspect_sound(tool, paths[1], wanted);
   return a && b && mlb_info::print_diff(tool, *a, *b, paths[0], paths[1], wanted.json());
+}
+
+// @return what --diff does not go with; "" when nothing is asked for that it would leave out
+std::string diff_problem(const Wanted& wanted) {
+  if (wanted.format == "csv") return "--diff has no csv";
+  const std::array<std::pair<bool, std::string_view>, 6> rows{{{wanted.header, "--header"},
+                                                               {wanted.tensors, "--tensors"},
+                                                               {wanted.stats, "--stats"},
+                                                               {wanted.hash, "--hash"},
+                                                               {wanted.map, "--map"},
+                                                               {wanted.strict, "--strict"}}};
+  for (const auto& [given, name] : rows) {
+    if (given) return fmt::format("--diff takes --check, --format and --json, not {}", name);
+  }
+  return "";
 }
 
 }  // namespace
@@ -68,7 +94,6 @@ int main(int argc, char** argv) {
                  "mlb-info --check --tensors model.mlb");
   std::vector<std::string> paths;
   Wanted wanted;
-  bool strict = false;
   CLI::App& app = tool.app();
   app.add_option(
       "FILE", paths,
@@ -81,7 +106,8 @@ int main(int argc, char** argv) {
                "The rows with least, largest and mean weight, rms, zeros, histogram");
   app.add_flag("--hash", wanted.hash,
                "The rows with the XXH3-128 of each array's bytes, and that of each file");
-  app.add_flag("--diff", wanted.diff, "Say how two files differ; exit status 1 when they do");
+  app.add_flag("--diff", wanted.diff,
+               "Say how two files differ; exit status 1 when they do, or when --check finds a defect");
   app.add_flag("--map", wanted.map,
                "How large the weights are, as shades: a row for each kind of matrix, a cell a layer");
   app.add_option("--format", wanted.format, "How it is printed; csv: a line for each array")
@@ -90,12 +116,13 @@ int main(int argc, char** argv) {
   app.add_flag(
       "--json", [&wanted](std::int64_t) { wanted.format = "json"; },
       "The same as --format json: one JSON object a line for each file");
-  app.add_flag("--strict", strict, "Entries that belong to no tensor are errors, not notes");
+  app.add_flag("--strict", wanted.strict, "Entries that belong to no tensor are errors, not notes");
   tool.add_threads();
 
   bool differ = false;
   const int status = tool.main(argc, argv, [&] {
-    if (wanted.diff && wanted.format == "csv") return tool.fail_usage("--diff has no csv");
+    if (const std::string problem = wanted.diff ? diff_problem(wanted) : ""; !problem.empty())
+      return tool.fail_usage(problem);
     if (const std::string problem = cli::standard_input_problem(paths); !problem.empty())
       return tool.fail_usage(problem);
     if (wanted.diff) {
@@ -104,7 +131,7 @@ int main(int argc, char** argv) {
     }
     if (paths.empty()) paths.push_back("-");
     Rows csv;
-    for (const std::string& path : paths) show(tool, path, wanted, strict, csv);
+    for (const std::string& path : paths) show(tool, path, wanted, csv);
     if (wanted.format == "csv") tool.print(cli::csv_text(csv));
   });
   return status == 0 && differ ? 1 : status;

@@ -2,6 +2,7 @@
 
 #include "common/open_model.hpp"
 #include "common/progress.hpp"
+#include "common/same_path.hpp"
 #include "common/standard_input.hpp"
 #include "common/text.hpp"
 #include "common/tool.hpp"
@@ -273,8 +274,7 @@ void quantize(cli::Tool& tool, const Arguments& arguments) {
     return tool.fail_usage("INPUT and --imatrix cannot both come from standard input");
   }
   if (!take_classes(tool, arguments, options)) return;
-  const bool to_stdout = arguments.output == "-" || arguments.output == "/dev/stdout";
-  if (arguments.json && to_stdout && !arguments.dry_run) {
+  if (arguments.json && !arguments.dry_run && cli::names_standard_output(arguments.output)) {
     return tool.fail_usage("--json prints on standard output, so the model needs -o FILE");
   }
 

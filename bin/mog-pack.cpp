@@ -2,6 +2,7 @@
 
 #include "common/progress.hpp"
 #include "common/recipe_hint.hpp"
+#include "common/same_path.hpp"
 #include "common/text.hpp"
 #include "common/tool.hpp"
 
@@ -111,7 +112,7 @@ bool take_overrides(cli::Tool& tool, const Arguments& arguments, ml::MogPackOpti
 void pack(cli::Tool& tool, const Arguments& arguments) {
   ml::MogPackOptions options{.root = arguments.root, .threads = tool.threads()};
   if (!take_overrides(tool, arguments, options)) return;
-  if (arguments.json && !arguments.dry_run && arguments.output == "-")
+  if (arguments.json && !arguments.dry_run && cli::names_standard_output(arguments.output))
     return tool.fail_usage("--json prints the report to standard output, so the model needs -o FILE");
   std::unique_ptr<cli::Progress> progress;
   options.progress = [&progress](std::uint64_t done, std::uint64_t) { progress->set(done); };

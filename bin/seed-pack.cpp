@@ -2,6 +2,7 @@
 
 #include "common/open_model.hpp"
 #include "common/progress.hpp"
+#include "common/same_path.hpp"
 #include "common/text.hpp"
 #include "common/tool.hpp"
 #include "seed_pack/latent.hpp"
@@ -13,6 +14,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <charconv>
+#include <system_error>
 
 namespace {
 
@@ -71,14 +74,11 @@ void add_options(CLI::App& app, Arguments& arguments) {
 
 // "4.5G" -> 4500000000. @return 0 for what is no size
 std::uint64_t parse_size(const std::string& text) {
-  std::size_t used = 0;
+  const char* const end = text.data() + text.size();
   double value = 0;
-  try {
-    value = std::stod(text, &used);
-  } catch (const std::exception&) {
-    return 0;
-  }
-  const std::string unit = text.substr(used);
+  const auto [after, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc()) return 0;
+  const std::string_view unit(after, end);
   const double factor = unit.empty() ? 1 : unit == "K" ? 1e3 : unit == "M" ? 1e6 : unit == "G" ? 1e9 : 0;
   const double bytes = value * factor;
   return bytes >= 1 && bytes < 1e18 ? static_cast<std::uint64_t>(bytes) : 0;
@@ -125,7 +125,7 @@ bool take_rules(cli::Tool& tool, const Arguments& arguments, ml::SeedPackOptions
 
 // @return what is wrong with options that go together or not at all; "" when nothing is
 std::string usage_problem(const Arguments& arguments, const ml::SeedPackOptions& options) {
-  if (arguments.output == "-")
+  if (cli::names_standard_output(arguments.output))
     return "-o needs a name: the output is not written from its beginning to its end";
   if (options.shard_bytes == 0)
     return fmt::format("--shard-size is '{}', must be a size, like 4.5G", arguments.shard_size);

@@ -1,5 +1,6 @@
 #include "common/html_page.hpp"
 
+#include "common/same_path.hpp"
 #include "common/text.hpp"
 
 #include <fmt/format.h>
@@ -140,8 +141,7 @@ bool HtmlOutput::write(const HtmlPage& page) {
 }
 
 std::string html_problem(const std::string& path) {
-  return path == "-" || path == "/dev/stdout" ? "--html needs a file: the result goes to standard output"
-                                              : "";
+  return names_standard_output(path) ? "--html needs a file: the result goes to standard output" : "";
 }
 
 }  // namespace cli

@@ -1,5 +1,8 @@
 #include "common/same_path.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -17,7 +20,12 @@ bool same_path(const std::string& a, const std::string& b) {
 
 bool names_standard_output(const std::string& path) {
   constexpr std::array<std::string_view, 4> kNames{"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"};
-  return std::find(kNames.begin(), kNames.end(), path) != kNames.end();
+  if (std::find(kNames.begin(), kNames.end(), path) != kNames.end()) return true;
+  struct stat named;
+  struct stat output;
+  if (::stat(path.c_str(), &named) != 0 || ::fstat(STDOUT_FILENO, &output) != 0) return false;
+  const bool shared = S_ISREG(output.st_mode) || S_ISFIFO(output.st_mode) || S_ISSOCK(output.st_mode);
+  return shared && named.st_dev == output.st_dev && named.st_ino == output.st_ino;
 }
 
 }  // namespace cli

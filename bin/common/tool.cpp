@@ -366,10 +366,14 @@ void Tool::detail_machine() {
          threads_ == 0 ? "all cores that this process may run on" : "as --threads says");
 }
 
-void Tool::message(std::string_view text) {
+void Tool::print_beside(std::string_view text) {
   clear_progress();
+  write_fully(STDERR_FILENO, text);
+}
+
+void Tool::message(std::string_view text) {
   // One line, whatever a file name or a tensor name holds.
-  write_fully(STDERR_FILENO, fmt::format("{}: {}\n", name_, ml::printable(text)));
+  print_beside(std::string_view(fmt::format("{}: {}\n", name_, ml::printable(text))));
 }
 
 bool Tool::progress_wanted() const { return !quiet_ && ::isatty(STDERR_FILENO) != 0; }

@@ -69,6 +69,13 @@ class Tool {
   }
   /// Hands what was printed to the reader now; for streams that people watch.
   void flush();
+  /// Text on standard error as it is: what was asked for beside the answer. As with messages it is no failure
+  /// when it cannot be written.
+  void print_beside(std::string_view text);
+  template <class... Args>
+  void print_beside(fmt::format_string<Args...> format, Args&&... args) {
+    print_beside(std::string_view(fmt::format(format, std::forward<Args>(args)...)));
+  }
 
   /// One line on stderr, "mlb-info: model.mlb: ...", and exit status 1 at the end. The body goes on or
   /// returns.

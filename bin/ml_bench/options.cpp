@@ -1,6 +1,7 @@
 #include "ml_bench/options.hpp"
 
 #include "common/html_page.hpp"
+#include "common/number_list.hpp"
 #include "common/standard_input.hpp"
 #include "ml_eval/texts.hpp"
 
@@ -10,9 +11,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
-#include <system_error>
 
 namespace ml_bench {
 
@@ -26,20 +25,12 @@ void add_list(CLI::App& app, const std::string& names, std::vector<std::uint32_t
   app.add_option_function<std::string>(
          names,
          [&list, max, name](const std::string& text) {
-           list.clear();
-           const char* at = text.data();
-           const char* end = at + text.size();
-           for (;; ++at) {
-             std::uint32_t number = 0;
-             const auto [after, error] = std::from_chars(at, end, number);
-             if (error != std::errc() || number > max || (after != end && *after != ',')) {
-               throw CLI::ValidationError(
-                   name, fmt::format("is '{}', must be numbers up to {}, like 128,512", text, max));
-             }
-             list.push_back(number);
-             at = after;
-             if (at == end) return;
+           auto numbers = cli::parse_numbers(text);
+           if (!numbers || std::any_of(numbers->begin(), numbers->end(), [max](auto n) { return n > max; })) {
+             throw CLI::ValidationError(
+                 name, fmt::format("is '{}', must be numbers up to {}, like 128,512", text, max));
            }
+           list = *std::move(numbers);
          },
          description)
       ->type_name("N[,N...]")

@@ -2,6 +2,7 @@
 
 #include "common/open_model.hpp"
 #include "common/progress.hpp"
+#include "common/same_path.hpp"
 #include "common/text.hpp"
 
 #include <ml/imatrix.hpp>
@@ -46,6 +47,7 @@ class Collection {
 
  private:
   bool resume();
+  bool open();
   bool evaluate(ml::Session& session);
   bool save();
   bool fail(const ml::Error& error, const std::string& path) {
@@ -59,11 +61,17 @@ class Collection {
   const Chunks chunks_;
   const std::vector<std::string>& inputs_;
   bool replace_;
+  bool once_ = false;                   // a pipe or a device takes one matrix, at the end
+  std::optional<ml::OutputFile> file_;  // of the next save, where it is open already
   std::optional<ml::ImatrixCollector> collector_;
   std::uint64_t done_ = 0;  // chunks
 };
 
 bool Collection::resume() {
+  if (once_) {
+    return fail({.status = ml::Status::arg, .message = "is no file that --resume can go on from"},
+                options_.imatrix);
+  }
   if (ml::file_format(options_.imatrix) == "gguf") {
     return fail({.status = ml::Status::arg, .message = "is GGUF: --resume goes on with an MLI1 file only"},
                 options_.imatrix);
@@ -91,21 +99,29 @@ bool Collection::resume() {
 
 bool Collection::begin() {
   std::error_code ignored;
-  if (options_.resume && std::filesystem::exists(options_.imatrix, ignored)) return resume();
+  const auto status = std::filesystem::status(options_.imatrix, ignored);
+  once_ = names_standard_output(options_.imatrix) ||
+          (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status));
+  if (options_.resume && std::filesystem::exists(status)) return resume();
   auto collector = ml::ImatrixCollector::create(model_.desc());
   if (!collector) return fail(collector.error(), options_.model);
   collector_.emplace(std::move(*collector));
-  // Whether the file can be written is known before the work, not after it.
-  const auto file = ml::OutputFile::create(options_.imatrix, {.force = replace_, .inputs = inputs_});
-  return file ? true : fail(file.error(), options_.imatrix);
+  return open();  // whether the file can be written is known before the work, not after it
+}
+
+bool Collection::open() {
+  auto file = ml::OutputFile::create(options_.imatrix, {.force = replace_, .inputs = inputs_});
+  if (!file) return fail(file.error(), options_.imatrix);
+  file_.emplace(std::move(*file));
+  return true;
 }
 
 bool Collection::save() {
-  auto file = ml::OutputFile::create(options_.imatrix, {.force = replace_, .inputs = inputs_});
-  if (!file) return fail(file.error(), options_.imatrix);
-  auto written = ml::write_imatrix(collector_->total(), *file);
-  if (written) written = file->commit();
+  if (!file_ && !open()) return false;
+  auto written = ml::write_imatrix(collector_->total(), *file_);
+  if (written) written = file_->commit();
   if (!written) return fail(written.error(), options_.imatrix);
+  file_.reset();
   replace_ = true;
   return true;
 }
@@ -134,7 +150,6 @@ void Collection::run() {
   auto session = ml::Session::create(model_, session_options);
   if (!session) return tool_.fail(ml::with_path(session.error(), options_.model));
 
-  const bool to_stdout = options_.imatrix == "-" || options_.imatrix == "/dev/stdout";
   auto saved = std::chrono::steady_clock::now();
   {
     Progress progress(tool_, "collecting", chunks_.n_tokens(), human_count, done_ * chunks_.size);
@@ -142,7 +157,7 @@ void Collection::run() {
       progress.set(done_ * chunks_.size);
       const bool due = options_.save_every != 0 ? done_ % options_.save_every == 0
                                                 : std::chrono::steady_clock::now() - saved > kSaveInterval;
-      if (due && done_ > 0 && !to_stdout) {
+      if (due && done_ > 0 && !once_) {
         if (!save()) return;
         saved = std::chrono::steady_clock::now();
       }
@@ -150,6 +165,7 @@ void Collection::run() {
     }
   }
   if (done_ == 0 || !save() || done_ < chunks_.count()) return;
+  const bool to_stdout = names_standard_output(options_.imatrix);
   tool_.note(fmt::format("{}: {} in {}", to_stdout ? "standard output" : options_.imatrix,
                          counted(collector_->total().tokens, "token"), counted(done_, "chunk")));
 }

@@ -25,33 +25,38 @@ namespace cli {
 
 namespace {
 
+constexpr int kMostBlankLines = 256;  // passed over while jobs wait
+
 /// Lines of standard input, for a reader that has other work: next() can refuse to wait for one.
 class LineReader {
  public:
   /// Why the input ended, when it was not its end.
   const std::optional<ml::Error>& error() const { return error_; }
 
-  /// @return a line; nothing at the end of the input, or when none is there yet and `wait` is false
+  /// @return a line; nothing at the end of the input, or when none is there after one read and `wait` is
+  /// false
   std::optional<std::string> next(bool wait) {
-    for (;;) {
+    for (bool has_read = false;; has_read = true) {
       const std::size_t newline = buffer_.find('\n', searched_);
-      if (newline != std::string::npos || (at_end_ && !buffer_.empty())) {
-        const std::size_t length = std::min(newline, buffer_.size());
-        std::string line = buffer_.substr(0, length);
-        buffer_.erase(0, length + 1);
-        searched_ = 0;
+      if (newline != std::string::npos || (at_end_ && begin_ < buffer_.size())) {
+        const std::size_t end = std::min(newline, buffer_.size());
+        std::string line = buffer_.substr(begin_, end - begin_);
+        begin_ = searched_ = std::min(end + 1, buffer_.size());
         return line;
       }
       searched_ = buffer_.size();
       if (at_end_) return std::nullopt;
       pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
-      if (!wait && ::poll(&input, 1, 0) == 0) return std::nullopt;
+      if (!wait && (has_read || ::poll(&input, 1, 0) == 0)) return std::nullopt;
       read_more();
     }
   }
 
  private:
   void read_more() {
+    buffer_.erase(0, begin_);
+    searched_ -= begin_;
+    begin_ = 0;
     char bytes[1 << 16];
     const auto n = input_.read(bytes);
     if (n) {
@@ -65,7 +70,8 @@ class LineReader {
   ml::InputStream input_ = *ml::InputStream::open("-");  // which is open already
   std::optional<ml::Error> error_;
   std::string buffer_;
-  std::size_t searched_ = 0;  // where no newline is
+  std::size_t begin_ = 0;     // of the next line
+  std::size_t searched_ = 0;  // up to here it has no newline
   bool at_end_ = false;
 };
 
@@ -134,11 +140,15 @@ class Runner {
 // reading up, so that memory stays bounded.
 void Runner::admit() {
   const std::size_t max_jobs = 4ull * session_.n_sequences();
+  int n_blank = 0;
   while (!free_.empty() && jobs_.size() < max_jobs) {
     const auto line = lines_.next(jobs_.empty());
     if (!line) return;
     ++n_lines_;
-    if (line->find_first_not_of(" \t\r") == std::string::npos) continue;
+    if (line->find_first_not_of(" \t\r") == std::string::npos) {
+      if (!jobs_.empty() && ++n_blank == kMostBlankLines) return;
+      continue;
+    }
     jobs_.push_back(std::make_unique<Job>());
     jobs_.back()->line = n_lines_;
     start(*jobs_.back(), *line);

@@ -1,5 +1,6 @@
 #include "ml_run/options.hpp"
 
+#include "common/number_list.hpp"
 #include "common/same_path.hpp"
 #include "common/shard.hpp"
 
@@ -7,30 +8,19 @@
 
 #include <CLI/CLI.hpp>
 
-#include <charconv>
 #include <limits>
 #include <map>
 #include <random>
-#include <system_error>
 
 namespace cli {
 
 namespace {
 
 std::vector<std::uint32_t> parse_tokens(const std::string& text) {
-  std::vector<std::uint32_t> tokens;
-  const char* at = text.data();
-  const char* end = at + text.size();
-  for (;; ++at) {
-    std::uint32_t token = 0;
-    const auto [after, error] = std::from_chars(at, end, token);
-    if (error != std::errc() || (after != end && *after != ',')) {
-      throw CLI::ValidationError("--tokens", fmt::format("is '{}', must be token ids, like 1,403,407", text));
-    }
-    tokens.push_back(token);
-    at = after;
-    if (at == end) return tokens;
-  }
+  auto tokens = parse_numbers(text);
+  if (!tokens)
+    throw CLI::ValidationError("--tokens", fmt::format("is '{}', must be token ids, like 1,403,407", text));
+  return *std::move(tokens);
 }
 
 }  // namespace
@@ -190,7 +180,7 @@ std::string usage_problem(const RunOptions& options) {
                                   options.lookup != 0 || !options.draft.empty())) {
     return "--routes excludes --jsonl, --chat, --imatrix, --lookup and --draft";
   }
-  if (options.resume && options.imatrix == "-")
+  if (options.resume && names_standard_output(options.imatrix))
     return "--resume needs a file to go on from, not standard output";
   if (options.n_draft != 0 && options.draft.empty()) return "--n-draft needs --draft";
   if (options.lookup != 0 && !options.draft.empty()) return "--lookup and --draft exclude each other";

@@ -140,6 +140,14 @@ bool TextRun::open_routes() {
   return true;
 }
 
+// A pass has room for what is guessed and what a model reads again, whatever --batch says.
+ml::SessionOptions TextRun::main_session_options(std::uint64_t longest_prompt) const {
+  ml::SessionOptions session = session_options(tool_, options_);
+  session.batch = static_cast<std::uint32_t>(std::min<std::uint64_t>(options_.batch, longest_prompt));
+  if (draft_) session.batch = std::max(session.batch, ml::SpeculativeDecoder::kMaxAgain + n_draft_ + 1);
+  return session;
+}
+
 bool TextRun::create_session() {
   const std::uint64_t max_seq = model_->desc().max_seq;
   std::uint64_t ctx = options_.ctx;
@@ -151,11 +159,9 @@ bool TextRun::create_session() {
                                           counted(n_known, "token"), ctx)},
                   options_.model);
   }
-  ml::SessionOptions session = session_options(tool_, options_);
+  ml::SessionOptions session = main_session_options(n_known);
   session.ctx = static_cast<std::uint32_t>(ctx);
-  session.batch = static_cast<std::uint32_t>(std::min<std::uint64_t>(options_.batch, n_known));
   if (routes_) session.routes = routes_->sink();
-  if (draft_) session.batch = std::max(session.batch, ml::SpeculativeDecoder::kMaxAgain + n_draft_ + 1);
   auto created = ml::Session::create(*model_, session);
   if (!created) return report(created.error(), options_.model);
   session_.emplace(std::move(*created));

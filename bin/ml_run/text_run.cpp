@@ -105,7 +105,7 @@ bool TextRun::eval_prompt_with_logits() {
 
 void TextRun::print_digest(const std::string& what, const ml::Hasher& hasher) {
   tool_.flush();
-  fmt::print(stderr, "digest {} {}\n", what, hasher.hex());
+  tool_.print_beside("digest {} {}\n", what, hasher.hex());
 }
 
 // @return the text of the answer
@@ -189,15 +189,15 @@ bool TextRun::take_turn(const std::string& text) {
 
 // Talks on a terminal: a line is a message, its end of file the end.
 void TextRun::converse() {
-  auto created = ml::Session::create(*model_, session_options(tool_, options_));
+  auto created = ml::Session::create(*model_, main_session_options(options_.batch));
   if (!created) return tool_.fail(ml::with_path(created.error(), options_.model));
   session_.emplace(std::move(*created));
   for (std::string line;;) {
-    fmt::print(stderr, "> ");
+    tool_.print_beside("> ");
     if (!std::getline(std::cin, line)) break;
     if (!line.empty() && !take_turn(line)) return;
   }
-  fmt::print(stderr, "\n");
+  tool_.print_beside("\n");
 }
 
 // Before the work, so that a place that cannot be written costs no answer.
@@ -223,22 +223,23 @@ void TextRun::save_routes() {
 
 void TextRun::print_stats() {
   tool_.flush();
-  fmt::print(stderr, "load    {:9.1f} ms  {} of weights\n", load_seconds_ * 1e3,
-             human_size(model_->n_bytes()));
-  fmt::print(stderr, "prompt  {:9.1f} ms  {} tokens, {:.1f} tokens/s\n", prompt_seconds_ * 1e3,
-             tokens_.size(), static_cast<double>(tokens_.size()) / prompt_seconds_);
+  tool_.print_beside("load    {:9.1f} ms  {} of weights\n", load_seconds_ * 1e3,
+                     human_size(model_->n_bytes()));
+  tool_.print_beside("prompt  {:9.1f} ms  {} tokens, {:.1f} tokens/s\n", prompt_seconds_ * 1e3,
+                     tokens_.size(), static_cast<double>(tokens_.size()) / prompt_seconds_);
   if (decode_seconds_ > 0) {
-    fmt::print(stderr, "decode  {:9.1f} ms  a token, {:.1f} tokens/s\n", decode_seconds_ * 1e3,
-               1 / decode_seconds_);
+    tool_.print_beside("decode  {:9.1f} ms  a token, {:.1f} tokens/s\n", decode_seconds_ * 1e3,
+                       1 / decode_seconds_);
   }
   if (n_passes_ > 0) {
-    fmt::print(stderr, "draft   {:9.2f}     tokens a pass, {} of {} guesses came true\n",
-               static_cast<double>(n_passes_ + n_accepted_) / static_cast<double>(n_passes_), n_accepted_,
-               n_drafted_);
+    tool_.print_beside("draft   {:9.2f}     tokens a pass, {} of {} guesses came true\n",
+                       static_cast<double>(n_passes_ + n_accepted_) / static_cast<double>(n_passes_),
+                       n_accepted_, n_drafted_);
   }
-  fmt::print(stderr, "memory  {:>12}  KV cache of {} positions, {} of scratch\n",
-             human_size(session_->kv_bytes()), session_->ctx(), human_size(session_->scratch_bytes()));
-  fmt::print(stderr, "target  {:>12}\n", ml::target_name(tool_.target()));
+  tool_.print_beside("memory  {:>12}  KV cache of {} positions, {} of scratch\n",
+                     human_size(session_->kv_bytes()), session_->ctx(),
+                     human_size(session_->scratch_bytes()));
+  tool_.print_beside("target  {:>12}\n", ml::target_name(tool_.target()));
 }
 
 void TextRun::operator()() {

@@ -41,6 +41,7 @@ class TextRun {
   bool open_chat();
   bool read_prompt();
   bool encode_prompt();
+  ml::SessionOptions main_session_options(std::uint64_t longest_prompt) const;
   bool create_session();
   bool open_draft();
   std::vector<std::string> inputs() const;

@@ -22,6 +22,7 @@ struct Wanted {
   bool hash = false;
   bool check = false;
   bool diff = false;
+  bool strict = false;
 
   bool json() const { return format == "json"; }
   bool rows() const { return tensors || stats || hash; }

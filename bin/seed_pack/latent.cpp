@@ -1,6 +1,7 @@
 #include "seed_pack/latent.hpp"
 
 #include "common/id_format.hpp"
+#include "common/number_list.hpp"
 #include "common/open_model.hpp"
 #include "common/progress.hpp"
 
@@ -32,13 +33,18 @@ std::optional<std::vector<std::uint32_t>> read_tokens(cli::Tool& tool, const std
   return tokenizer->encode(*text, {.bos = (tokenizer->flags() & ml::kMltBos) != 0 && tokenizer->bos()});
 }
 
+std::vector<std::uint32_t> parse_ranks(const std::string& text) {
+  auto ranks = cli::parse_numbers(text);
+  if (!ranks) throw CLI::ValidationError("--to-mla", fmt::format("is '{}', must be ranks, like 0,512", text));
+  return *std::move(ranks);
+}
+
 }  // namespace
 
 void add_latent_options(CLI::App& app, LatentArguments& arguments) {
-  app.add_option("--to-mla", arguments.ranks,
-                 "Convert attention to latent attention of this rank, or of a rank for each layer (0: not)")
-      ->delimiter(',')
-      ->allow_extra_args(false)
+  app.add_option_function<std::string>(
+         "--to-mla", [&arguments](const std::string& text) { arguments.ranks = parse_ranks(text); },
+         "Convert attention to latent attention of this rank, or of a rank for each layer (0: not)")
       ->type_name("RANK[,RANK...]");
   app.add_option("--calibrate", arguments.calibrate, "The text that --to-mla fits and measures with")
       ->type_name("FILE");

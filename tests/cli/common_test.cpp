@@ -3,11 +3,15 @@
 #include "common/help.hpp"
 #include "common/json_text.hpp"
 #include "common/llama_options.hpp"
+#include "common/number_list.hpp"
 #include "common/option_table.hpp"
 #include "common/progress.hpp"
+#include "common/same_path.hpp"
 #include "common/terminal.hpp"
 #include "common/text.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -48,6 +52,58 @@ TEST_CASE("JSON that tools read has no NUL byte and no key twice in an object", 
     CHECK(parsed.error().message == "JSON key \"a\" is there twice");
     CHECK(parsed.error().status == ml::Status::format);
   }
+}
+
+TEST_CASE("lists of numbers hold decimal digits and commas alone", "[cli]") {
+  CHECK(parse_numbers("128") == std::vector<std::uint32_t>{128});
+  CHECK(parse_numbers("0,010,4294967295") == std::vector<std::uint32_t>{0, 10, 4294967295});
+  for (const char* text : {"", ",", "3,", ",3", "3,,4", "0x3", "-1", "+1", " 1", "1 ", "1.5", "4294967296"}) {
+    INFO(text);
+    CHECK_FALSE(parse_numbers(text));
+  }
+}
+
+namespace {
+
+// While it lives, standard output is another file.
+class StandardOutputIs {
+ public:
+  explicit StandardOutputIs(int fd) : before_(::dup(STDOUT_FILENO)) { ::dup2(fd, STDOUT_FILENO); }
+  StandardOutputIs(const StandardOutputIs&) = delete;
+  ~StandardOutputIs() {
+    ::dup2(before_, STDOUT_FILENO);
+    ::close(before_);
+  }
+
+ private:
+  int before_;
+};
+
+}  // namespace
+
+TEST_CASE("standard output is known by any name of its pipe, a device by its own alone", "[cli]") {
+  for (const char* name : {"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"})
+    CHECK(names_standard_output(name));
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const std::string pipe_name = "/proc/self/fd/" + std::to_string(ends[1]);
+  CHECK_FALSE(names_standard_output(pipe_name));
+  bool pipe_is_known, nothing_is_known;
+  {
+    const StandardOutputIs pipe(ends[1]);
+    pipe_is_known = names_standard_output(pipe_name);
+    nothing_is_known = names_standard_output("") || names_standard_output("/nonexistent");
+  }
+  CHECK(pipe_is_known);
+  CHECK_FALSE(nothing_is_known);
+  const int null = ::open("/dev/null", O_WRONLY);
+  bool null_is_known;
+  {
+    const StandardOutputIs device(null);
+    null_is_known = names_standard_output("/dev/null");
+  }
+  CHECK_FALSE(null_is_known);
+  for (const int fd : {ends[0], ends[1], null}) ::close(fd);
 }
 
 TEST_CASE("decimals do not grow long", "[cli]") {

@@ -16,6 +16,7 @@ try ml-bench -q 'a<b>.mlb' -p 8 -n 0 -r 1 --html speed.html
 try ml-bench -q 'a<b>.mlb' -p 8 -n 0 -r 1 -f --html 'a<b>.mlb'
 try ml-bench -q --encodings "$recipe" f32 "$story" -p 8 -n 0 -r 1 --html missing/page
 try ml-bench -q 'a<b>.mlb' --html -
-[ "$(paste -sd' ' codes)" = '1 1 1 2' ]
+try ml-bench -q 'a<b>.mlb' --html /proc/self/fd/1
+[ "$(paste -sd' ' codes)" = '1 1 1 2 2' ]
 ml-bench -q 'a<b>.mlb' -p 8 -n 0 -r 1 -f --html speed.html > out
 check speed.html 2

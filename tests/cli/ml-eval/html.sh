@@ -28,7 +28,9 @@ try evaluate --html plain.html
 try evaluate --html a -f
 try evaluate --html missing/page.html
 try evaluate --html -
+try evaluate --html /proc/self/fd/1
+try evaluate --html out -f
 try evaluate --html x --save-logits x
-[ "$(paste -sd' ' codes)" = '1 1 1 2 2' ]
+[ "$(paste -sd' ' codes)" = '1 1 1 2 2 2 2' ]
 cmp plain.html again.html
 evaluate --html plain.html -f > /dev/null

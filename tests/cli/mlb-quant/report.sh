@@ -19,3 +19,9 @@ for name, row in rows.items():
         assert 0 < row["relative_error"] < 0.01, row
 assert rows["layers.0.wq"]["source"].endswith("self_attn.q_proj.weight")
 END
+# It does not share standard output with the model, by whatever name that goes.
+for output in - /dev/stdout /dev/fd/1 /proc/self/fd/1 /proc/thread-self/fd/1; do
+  rc=0; mlb-quant --json "$ML_TEST_DATA/models/stories260K" -o "$output" 2> err | cat > out || rc=$?
+  [ $rc -eq 2 ] && [ ! -s out ]
+  grep -q 'needs -o FILE' err
+done

@@ -29,6 +29,8 @@ seed-pack --to-mla 64 --calibrate "$source"/ids.txt --encoding bf16 --dry-run -o
 fails() { rc=0; seed-pack -o none "$@" || rc=$?; echo $rc; }
 fails --to-mla 64 "$source"
 fails --calibrate x "$source"
+for rank in 0x3 3, ,3 -1 4294967296 ""; do fails --to-mla "$rank" --calibrate x "$source"; done
+fails --to-mla 033 --calibrate "$source"/ids.txt "$source"
 fails --to-mla 33 --calibrate "$source"/ids.txt "$source"
 fails --to-mla 64 --calibrate "$source"/ids.txt latent
 fails --to-mla 64 --calibrate "$source"/config.json "$source"
