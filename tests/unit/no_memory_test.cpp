@@ -30,8 +30,11 @@ bool fails() {
 
 }  // namespace
 
+void* operator new(std::size_t n, const std::nothrow_t&) noexcept {
+  return fails() ? nullptr : std::malloc(n == 0 ? 1 : n);
+}
 void* operator new(std::size_t n) {
-  void* memory = fails() ? nullptr : std::malloc(n == 0 ? 1 : n);
+  void* memory = operator new(n, std::nothrow);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
