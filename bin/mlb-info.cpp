@@ -97,7 +97,8 @@ int main(int argc, char** argv) {
   CLI::App& app = tool.app();
   app.add_option(
       "FILE", paths,
-      "A .mlb, .mlt, MLI1, .mog, .gguf or .safetensors file or a model folder; - or none: standard input");
+      "A model (.mlb, .mog, .gguf, a folder or its config.json), a .mlt or .safetensors file, an importance "
+      "matrix, logits of ml-eval or a session of ml-run; - or none: standard input");
   app.add_flag("--check", wanted.check, "Read everything and report every defect");
   app.add_flag("--header", wanted.header, "A row for each field: offset, name, value, meaning");
   app.add_flag("--tensors", wanted.tensors,

@@ -283,7 +283,7 @@ void quantize(cli::Tool& tool, const Arguments& arguments) {
   if (!model) return tool.fail(ml::with_path(model.error(), input_name));
   ml::Imatrix imatrix;
   if (!take_imatrix(tool, arguments, *model, imatrix, options)) return;
-  if (ml::file_format(arguments.input) == "gguf") keep_storage(tool, arguments, *model, options);
+  if (model->format() == "gguf") keep_storage(tool, arguments, *model, options);
   if (options.type == ml::Encoding::q8_0 && !tool.app().get_option("--q4-rule")->empty())
     tool.note("--q4-rule changes nothing: no matrix becomes Q4_0");
   const auto plan = ml::plan_quantize(*model, options);

@@ -11,8 +11,7 @@ namespace cli {
 ml::Result<ml::Model> open_model(Tool& tool, const std::string& path, const ml::OpenOptions& options) {
   auto model = ml::Model::open(path, options);
   if (!model) return ml::with_path(std::move(model.error()), input_name(path));
-  if (const std::string format = ml::file_format(path); !format.empty())
-    tool.detail("{}: {}, {} of weights", path, format, human_size(model->n_bytes()));
+  tool.detail("{}: {}, {} of weights", input_name(path), model->format(), human_size(model->n_bytes()));
   for (const ml::Error& warning : model->warnings()) tool.note(ml::describe(ml::with_path(warning, path)));
   return model;
 }

@@ -174,6 +174,7 @@ bool TextRun::create_session() {
   auto pending = session_->restore(std::as_bytes(std::span(saved_)));
   if (!pending) return report(pending.error(), options_.session);
   tokens_.insert(tokens_.begin(), pending->begin(), pending->end());
+  n_said_ = std::ssize(*pending);
   if (!tokens_.empty()) return true;
   return report(
       {.status = ml::Status::arg, .message = "the session left no token to go on from; give a prompt"},

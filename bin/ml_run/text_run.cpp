@@ -34,6 +34,7 @@ std::vector<std::string> TextRun::inputs() const {
 
 bool TextRun::eval_prompt() {
   const auto start = Clock::now();
+  n_history_ = std::ssize(session_->tokens());
   bool done = true;
   if (options_.digest || !options_.logits.empty()) {
     done = eval_prompt_with_logits();
@@ -111,13 +112,15 @@ void TextRun::print_digest(const std::string& what, const ml::Hasher& hasher) {
 // @return the text of the answer
 std::string TextRun::generate() {
   auto sampler = ml::Sampler::create(options_.sampling);
-  if (!sampler || options_.n == 0) return {};  // usage_problem() has looked at the options
-  const std::size_t n_history = session_->tokens().size() - tokens_.size();
+  if (!sampler) return {};  // usage_problem() has looked at the options
+  if (options_.n == 0 && !options_.echo) return {};
   for (const std::uint32_t token : session_->tokens()) sampler->accept(token);
   Answer answer(tool_, options_, tokenizer_ ? &*tokenizer_ : nullptr);
-  answer.begin(session_->tokens().first(n_history), tokens_);
+  std::vector<std::uint32_t> said(session_->tokens().begin(), session_->tokens().begin() + n_history_);
+  said.insert(said.end(), tokens_.begin(), tokens_.begin() + n_said_);
+  answer.begin(said, std::span(tokens_).subspan(static_cast<std::size_t>(n_said_)));
   std::optional<ml::SpeculativeDecoder> speculation;
-  if (draft_) speculation.emplace(*session_, *draft_, n_draft_);
+  if (draft_ && options_.n > 0) speculation.emplace(*session_, *draft_, n_draft_);
   const auto start = Clock::now();
   std::uint32_t n_steps = 0;
   for (std::uint32_t i = 0; i < options_.n; ++i) {

@@ -84,6 +84,8 @@ class TextRun {
   std::string prompt_;
   std::vector<std::uint32_t> tokens_;   // to evaluate: what a session left pending, then the prompt
   std::vector<std::uint32_t> pending_;  // said, and not evaluated yet
+  std::ptrdiff_t n_said_ = 0;           // of tokens_: those that a session left pending
+  std::ptrdiff_t n_history_ = 0;        // tokens of the session before tokens_
   std::vector<float> logits_;
   std::vector<std::string> after_;  // notes that wait for the end of the answer
   double load_seconds_ = 0;

@@ -135,12 +135,17 @@ std::string model_folder_of(const std::string& path) {
 }
 
 Result<Model> Model::open(const std::string& path, const OpenOptions& options) {
-  if (const std::string folder = model_folder_of(path); !folder.empty()) return open_folder(folder, options);
+  if (const std::string folder = model_folder_of(path); !folder.empty()) {
+    auto model = open_folder(folder, options);
+    if (model) model->format_ = "folder";
+    return model;
+  }
   ML_TRY(auto input, InputBytes::open(path, {}, model_start));
   const auto format = model_format(input->data());
   if (!format) return with_path(format.error(), path);
   auto model = (*format)->open(std::move(input), path, options);
   if (!model) return with_path(std::move(model.error()), path);
+  model->format_ = (*format)->name;
   return model;
 }
 

@@ -72,7 +72,7 @@ struct InfoFile {
 
 /// What a file is, whether it is sound, and where everything in it lies.
 struct FileReport {
-  std::string format = {};  ///< "mlb", "mlt", "mli1", "mog", "gguf", "safetensors", "folder"
+  std::string format = {};  ///< "mlb", "mlt", "mli1", "mll1", "mls1", "mog", "gguf", "safetensors", "folder"
   std::string title = {};   ///< ".mlb model, version 1"
   std::vector<InfoField> fields = {};
   std::vector<InfoArray> arrays = {};  ///< in file order
@@ -94,8 +94,8 @@ struct InspectOptions {
 
 /// Looks into a file of any known format; the format is found by its content.
 ///
-/// @param path   a .mlb, .mlt, MLI1, .mog, .gguf or .safetensors file, a model folder or its config.json; "-"
-/// reads standard input
+/// @param path   a .mlb, .mlt, MLI1, MLL1, MLS1, .mog, .gguf or .safetensors file, a model folder or its
+///               config.json; "-" reads standard input
 /// @return       with options.check: also for a file that is not sound, with what could be read of it
 /// @error io           cannot open or read
 /// @error format, shape, limit   without options.check: the first defect; with it: no known format

@@ -243,12 +243,15 @@ class ML_API Model {
   /// Opens a model, checks all of it, and maps its tensors without copying (those of a .gguf that are
   /// quantized are copied: their scales stand between their quants).
   ///
-  /// @param path   a .mlb or .gguf file (the first of its splits) or a model folder; "-" reads standard input
-  /// into memory
-  /// @return       the model; its views stay valid while it or a copy lives
-  /// @error io     cannot open or read; os_errno says why
-  /// @error format bytes break the format; offset is the first wrong byte
-  /// @error shape  a dimension is zero, too large, or does not divide as it must
+  /// @param path        a .mlb, .mog or .gguf file (the first of its splits), a model folder or its config.json;
+  ///                    "-" reads standard input into memory
+  /// @return            the model; its views stay valid while it or a copy lives
+  /// @error io          cannot open or read; os_errno says why
+  /// @error format      bytes break the format; offset is the first wrong byte
+  /// @error shape       a dimension is zero, too large, or does not divide as it must
+  /// @error unsupported a sound file of a family, an encoding or a rule that is not known here
+  /// @error limit       more of something than the format or this library takes
+  /// @error nomem       memory is exhausted
   /// @cost         header and directory, plus one pass over Q8_0 quants unless options.trust
   /// @source       mlb(5), VALIDATION
   static Result<Model> open(const std::string& path, const OpenOptions& options = {});
@@ -259,6 +262,9 @@ class ML_API Model {
 
   const ModelDesc& desc() const { return desc_; }
   std::span<const Tensor> tensors() const { return tensors_; }
+
+  /// What it was opened from: "mlb", "mog", "gguf" or "folder"; empty for one that was put together.
+  std::string_view format() const { return format_; }
 
   /// @return the tensor, or null when the model has none
   const Tensor* find(Role role, std::uint32_t layer = kNoLayer) const;
@@ -276,6 +282,7 @@ class ML_API Model {
 
  private:
   ModelDesc desc_;
+  std::string_view format_;
   std::vector<Tensor> tensors_;
   std::vector<Storage> storage_;
   std::vector<Error> warnings_;

@@ -55,3 +55,10 @@ $make "$ML_TEST_DATA/models/qwen3-stories" split.gguf --type q4_0 --splits 3
 before=$(md5sum split-*)
 rc=0; mlb-quant -f split-00001-of-00003.gguf -o split-00003-of-00003.gguf || rc=$?; [ $rc -eq 1 ]
 [ "$(md5sum split-*)" = "$before" ]
+# A pipe is a .gguf like another.
+mlb-quant -q < q4.gguf | cmp - q4.mlb
+mkfifo fifo.gguf
+cat mixed.gguf > fifo.gguf &
+mlb-quant -q fifo.gguf -o fifo.mlb
+cmp fifo.mlb mixed.mlb
+rc=0; mlb-quant --type q8_0 - -o none.mlb < q4.gguf || rc=$?; [ $rc -eq 1 ]
