@@ -21,7 +21,7 @@ Result<void> count_json_value(std::size_t& n);
 /// @error format  a NUL, which the library takes for the end of the text
 Result<void> refuse_nul(std::string_view text);
 
-/// Parses one JSON text, more strictly than the library does: a key that an object holds twice nesting over
+/// Parses one JSON text, more strictly than the library does: a key that an object holds twice, nesting over
 /// kMaxJsonDepth and more than kMaxJsonValues are refused. No exception leaves it.
 ///
 /// @error format  not JSON, not UTF-8, a number beyond double; offset is counted from the start of `text`

@@ -37,7 +37,7 @@ enum {
   ML_E_SHAPE = 3,       /* a dimension is zero, too large, or does not divide as it must */
   ML_E_UNSUPPORTED = 4, /* valid, but this version cannot do it */
   ML_E_LIMIT = 5,       /* valid, but beyond a limit: the context, the caller's buffer */
-  ML_E_NOMEM = 6,       /* the machine has no more memory or threads */
+  ML_E_NOMEM = 6,       /* memory is exhausted */
   ML_E_ARG = 7          /* the caller passed something unusable */
 };
 
@@ -106,8 +106,9 @@ ML_C_API void ml_decoder_free(ml_decoder* decoder);
 
 /* One sequence running through a model. Options, "key=value" with blanks or commas between them, NULL for
  * none: ctx (positions; 0, the default: the model's, at most 4096), batch (512), threads (0: all), kv (f32,
- * f16, q8, bf16, fp8, fp4), acts (q8 or f32), target (scalar, avx2, avxvnni, avx512; default: ML_TARGET, or
- * the fastest). Batch, threads and target change no bit. */
+ * f16, q8, bf16, fp8, fp4), acts (q8 or f32), target (as --target of the tools: scalar, avx2, avxvnni,
+ * avx512, neon, dotprod, i8mm; default: ML_TARGET, or the fastest). Batch, threads and target change no bit.
+ */
 ML_C_API ml_status ml_session_new(const ml_model* model, const char* options, ml_session** session);
 ML_C_API void ml_session_free(ml_session* session);
 /* Appends ids, at least one. After a failure the sequence and its logits are as they were; after ML_E_NOMEM
