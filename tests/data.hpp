@@ -26,7 +26,7 @@ inline std::string data_path(const std::string& name) {
   return std::string(root != nullptr ? root : "tests/data") + "/" + name;
 }
 
-/// A file of the corpus folder, or "" where that is absent (then the test skips).
+/// A file of the corpus folder, or "" where that is absent: then a test says what it leaves out.
 inline std::string corpus_path(const std::string& name) {
   const char* root = std::getenv("ML_TEST_CORPUS");
   const std::string path = std::string(root != nullptr ? root : "../shared") + "/" + name;

@@ -3,6 +3,7 @@
 #include "data.hpp"
 #include "formats/folder.hpp"
 
+#include <cmath>
 #include <functional>
 
 using namespace ml;
@@ -181,6 +182,47 @@ TEST_CASE("tensors that do not fit the config are named", "[convert]") {
         "(ML_E_FORMAT)");
   CHECK(change([](TinyCheckpoint& c) { c.tensors.erase("model.embed_tokens.weight"); }) ==
         "DIR: no tensor's name ends in embed_tokens.weight (ML_E_FORMAT)");
+}
+
+TEST_CASE("tensors that no layer uses stop nothing", "[convert]") {
+  TinyCheckpoint plain;
+  plain.config["architectures"] = {"Qwen3_5ForCausalLM"};
+  plain.config["model_type"] = "qwen3_5_text";
+  plain.config["head_dim"] = 16;
+  plain.config["layer_types"] = {"full_attention", "full_attention"};
+  for (const std::string layer : {"model.layers.0.", "model.layers.1."}) {
+    plain.add(layer + "self_attn.q_proj.weight", {128, 64});  // queries and gates
+    plain.add(layer + "self_attn.q_norm.weight", {16});
+    plain.add(layer + "self_attn.k_norm.weight", {16});
+  }
+  const auto model_of = [](const TinyCheckpoint& checkpoint) {
+    const TempFolder folder;
+    checkpoint.write(folder);
+    return open_folder(folder.path(), {});
+  };
+  TinyCheckpoint more = plain;
+  // A layer that predicts further tokens, eyes, and what types and shapes they have: none of it is read.
+  more.add("mtp.fc.weight", {64, 128});
+  more.add("mtp.norm.weight", {64});
+  more.add("mtp.layers.0.self_attn.q_proj.weight", {3, 5});
+  more.add("mtp.layers.0.mlp.experts.gate_up_proj", {2, 8, 64}, 0.5f, "F64");
+  more.add("model.visual.patch_embed.proj.weight", {4, 3, 2, 2, 2});
+  more.add("model.visual.blocks.0.attn.qkv.bias", {192}, 0.5f, "I32");
+  more.add("visual.merger.norm.weight", {64}, std::nanf(""));
+  const auto with = model_of(more);
+  if (!with) FAIL(describe(with.error()));
+  const auto without = model_of(plain);
+  REQUIRE(without);
+  REQUIRE(with->tensors().size() == without->tensors().size());
+  for (std::size_t i = 0; i < with->tensors().size(); ++i) {
+    CHECK(with->tensors()[i].name == without->tensors()[i].name);
+    CHECK(as_text(with->tensors()[i].view.data) == as_text(without->tensors()[i].view.data));
+  }
+  more.add("mtpx.fc.weight", {64});  // no part of it
+  const auto refused = model_of(more);
+  REQUIRE_FALSE(refused);
+  CHECK(
+      refused.error().message.starts_with("the checkpoint holds 1 tensor (mtpx.fc.weight) that a model of"));
 }
 
 TEST_CASE("shards must agree with their index", "[formats]") {

@@ -245,6 +245,46 @@ TEST_CASE("a GGUF model whose metadata or tensors do not fit is refused by name"
         "");
 }
 
+TEST_CASE("layers of a GGUF file that predict further tokens stop nothing", "[formats]") {
+  const auto add_layer = [](TinyModel& m, std::uint32_t n_predicting) {
+    m.set("llama.block_count", B::type(GgufType::u32) + B::le<std::uint32_t>(2));
+    m.add("llama.nextn_predict_layers", n_predicting);
+    m.tensor("blk.1.attn_norm.weight", {256});
+    m.tensor("blk.1.attn_q.weight", {256, 64});                    // of any shape
+    m.tensor("blk.1.ffn_down_exps.weight", {256, 256, 2}, kQ2_K);  // and of a type that is not read
+    m.tensor("blk.1.nextn.eh_proj.weight", {512, 256});
+    m.tensor("blk.1.nextn.shared_head_norm.weight", {256});
+  };
+  TinyModel plain;
+  TinyModel more;
+  add_layer(more, 1);
+  const TempFolder folder;
+  folder.write("plain.gguf", plain.bytes());
+  folder.write("more.gguf", more.bytes());
+  const auto without = Model::open(folder.file("plain.gguf"));
+  const auto longer = Model::open(folder.file("more.gguf"));
+  REQUIRE(without);
+  if (!longer) FAIL(describe(longer.error()));
+  CHECK(longer->desc().n_layers() == 1);
+  REQUIRE(longer->tensors().size() == without->tensors().size());
+  for (std::size_t i = 0; i < longer->tensors().size(); ++i)
+    CHECK(longer->tensors()[i].name == without->tensors()[i].name);
+  const auto before = plan_quantize(*without, {});
+  const auto plan = plan_quantize(*longer, {});
+  REQUIRE(before);
+  REQUIRE(plan);
+  CHECK(plan->n_bytes == before->n_bytes);
+  const auto report = inspect(folder.file("more.gguf"), {.check = true});
+  REQUIRE(report);
+  CHECK(report->defects.empty());
+
+  const auto refused = [&](std::uint32_t n_predicting) {
+    return open_error(with([&](TinyModel& m) { add_layer(m, n_predicting); }));
+  };
+  CHECK(refused(0).starts_with("shape is [256, 64], the metadata implies [256, 256]"));
+  CHECK(refused(2).starts_with("llama.block_count is 2, must be above nextn_predict_layers (ML_E_SHAPE"));
+}
+
 TEST_CASE("heads of a GGUF model rotate as a whole, but where the family reads how much of them does",
           "[formats]") {
   for (const char* const arch : {"llama", "smollm3", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "phi3"}) {

@@ -27,6 +27,11 @@ struct Acts {
         offsets(n_tokens * blocks) {
     for (std::uint64_t t = 0; t < n_tokens; ++t) {
       for (std::uint64_t c = 0; c < cols; ++c) floats[t * stride + c] = random.uniform() * magnitude;
+    }
+    quantize(n_tokens, cols);
+  }
+  void quantize(std::uint64_t n_tokens, std::uint64_t cols) {
+    for (std::uint64_t t = 0; t < n_tokens; ++t) {
       // No element of an empty vector: fewer columns than a block have no block.
       kernels::scalar_table.quantize_q8(floats.data() + t * stride, cols / 32 * 32,
                                         quants.data() + t * blocks * 32, scales.data() + t * blocks,
@@ -226,6 +231,52 @@ TEST_CASE("products of every encoding are those of its values", "[kernels]") {
         got = run_q8(table, w, x, 7);
         got.resize(kRows);
         CHECK(same_bits(got, expected));
+      }
+    }
+  }
+}
+
+TEST_CASE("large activations of one sign add up without an overflow", "[kernels]") {
+  Random random(6);
+  constexpr std::uint64_t kRows = 16, kCols = 1152, kTokens = 9;
+  for (const float sign : {1.0f, -1.0f}) {
+    Acts x(random, kTokens, kCols, 1.0f);
+    for (float& value : x.floats) value = value == 0 ? 0 : sign * (1e4f + 9e4f * std::fabs(value));
+    x.quantize(kTokens, kCols);
+    for (const StoredAs& c : all_encodings()) {
+      const TestMatrix w(random, c.encoding, c.scales, kRows, kCols);
+      std::vector<double> exact(kTokens * kRows), exact_q8(kTokens * kRows), size(kTokens * kRows);
+      std::vector<float> row(kCols), unrounded(kCols);
+      for (std::uint64_t r = 0; r < kRows; ++r) {
+        decode_row_unrounded(w.view, r, unrounded);
+        c.encoding == Encoding::q8g64 ? decode_row(w.view, r, row) : decode_row_unrounded(w.view, r, row);
+        for (std::uint64_t t = 0; t < kTokens; ++t) {
+          for (std::uint64_t i = 0; i < kCols; ++i) {
+            const double value = x.floats[t * x.stride + i];
+            const double quantized =
+                double(x.quants[t * x.blocks * 32 + i]) * double(x.scales[t * x.blocks + i / 32]);
+            exact[t * kRows + r] += row[i] * value;
+            exact_q8[t * kRows + r] += unrounded[i] * quantized;
+            size[t * kRows + r] += std::fabs(unrounded[i] * value);
+          }
+        }
+      }
+      for (const Target target : available_targets()) {
+        const kernels::Table& table = kernels::table_of(target);
+        for (const std::uint64_t n_tokens : {1u, 3u, 9u}) {
+          INFO(encoding_info(c.encoding).name << " " << scale_type_name(c.scales) << " "
+                                              << target_name(target) << " tokens " << n_tokens);
+          // Those that are not near, a NaN too.
+          const auto n_far = [&](const std::vector<float>& got, const std::vector<double>& want) {
+            std::size_t n = 0;
+            for (std::size_t i = 0; i < got.size(); ++i)
+              n += std::fabs(got[i] - want[i]) <= 1e-5 * size[i] ? 0 : 1;
+            return n;
+          };
+          CHECK(n_far(run_f32(table, w, x, n_tokens), exact) == 0);
+          if (encoding_info(c.encoding).takes_q8())
+            CHECK(n_far(run_q8(table, w, x, n_tokens), exact_q8) == 0);
+        }
       }
     }
   }

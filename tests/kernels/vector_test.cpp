@@ -204,6 +204,57 @@ TEST_CASE("a step of the delta rule equals scalar's bits and the formula", "[ker
   }
 }
 
+TEST_CASE("a thousand steps of the delta rule stay with float64", "[kernels]") {
+  constexpr int kKeys = 32, kValues = 48, kSteps = 1000;
+  for (const float slowest : {0.9f, 0.999f, 1.0f}) {  // 1: nothing is ever forgotten
+    Random random(17);
+    std::vector<double> exact_state(kKeys * kValues);
+    std::vector<float> state(kKeys * kValues), query(kKeys), key(kKeys), value(kValues), out(kValues);
+    double worst = 0;
+    double largest = 0;
+    for (int step = 0; step < kSteps; ++step) {
+      for (auto* vector : {&query, &key, &value}) {
+        for (float& f : *vector) f = random.uniform();
+      }
+      for (auto* vector : {&query, &key}) {  // as the layer has them: of length 1
+        double square = 0;
+        for (const float f : *vector) square += double(f) * f;
+        for (float& f : *vector) f = static_cast<float>(f / std::sqrt(square));
+      }
+      const float decay = slowest * (1 - 0.01f * std::fabs(random.uniform()) * (slowest < 1));
+      const float beta = std::fabs(random.uniform());
+      kernels::table_of(Target::best)
+          .delta_step({.state = state.data(),
+                       .query = query.data(),
+                       .key = key.data(),
+                       .value = value.data(),
+                       .k_dim = kKeys,
+                       .v_dim = kValues,
+                       .decay = decay,
+                       .beta = beta,
+                       .out = out.data()},
+                      0, kValues);
+      for (int c = 0; c < kValues; ++c) {
+        double recalled = 0;
+        for (int i = 0; i < kKeys; ++i) recalled += key[i] * (exact_state[i * kValues + c] *= decay);
+        double exact = 0;
+        for (int i = 0; i < kKeys; ++i) {
+          double& cell = exact_state[i * kValues + c];
+          cell += key[i] * (beta * (value[c] - recalled));
+          exact += query[i] * cell;
+        }
+        worst = std::max(worst, std::isfinite(out[c]) ? std::fabs(out[c] - exact) : HUGE_VAL);
+        largest = std::max(largest, std::fabs(exact));
+      }
+    }
+    for (std::size_t i = 0; i < state.size(); ++i)
+      worst = std::max(worst, std::fabs(state[i] - exact_state[i]));
+    INFO("decay up to " << slowest << ": " << worst << " of " << largest);
+    CHECK(largest > 0.1);
+    CHECK(worst < 1e-5 * largest);
+  }
+}
+
 TEST_CASE("activations are quantized by the format's rule on every target", "[kernels]") {
   Random random(5);
   std::vector<float> x = interesting_floats(random, 32 * 40);

@@ -6,7 +6,9 @@
 #include "seedlm_vectors.hpp"
 #include "util/half.hpp"
 
+#include <cmath>
 #include <filesystem>
+#include <random>
 
 using namespace ml;
 
@@ -130,6 +132,64 @@ TEST_CASE("golden vectors encode, on every target", "[seedlm]") {
         INFO(target_name(target) << " " << path << " " << coding.name);
         require_encoded(file, coding, kernels::table_of(target));
       }
+    }
+  }
+}
+
+TEST_CASE("an expert that was never active costs the others nothing", "[seedlm]") {
+  constexpr std::uint64_t kExperts = 3, kIdle = 1, kRows = 8, kCols = 32;
+  std::mt19937 random(5);
+  std::vector<std::byte> bf16(2 * kExperts * kRows * kCols);
+  for (std::size_t i = 0; i < bf16.size(); i += 2)
+    store_le(bf16.data() + i, f32_to_bf16(static_cast<float>(random() % 2001) * 1e-3f - 1.0f));
+  std::vector<float> importance(kExperts * kCols);
+  for (std::size_t i = 0; i < importance.size(); ++i)
+    importance[i] = i / kCols == kIdle ? 0.0f : static_cast<float>(random() % 100);
+  ThreadPool pool(1);
+  const MatrixEncoder encoder{.pool = pool, .kernels = kernels::table_of(Target::best)};
+  for (const Encoding encoding : {Encoding::seed4p4, Encoding::seed4}) {
+    const auto stack = encode_matrix(
+        encoding, {.slices = kExperts, .rows = kRows, .cols = kCols, .bf16 = bf16, .importance = importance},
+        encoder);
+    REQUIRE(stack);
+    const auto error = [&](const EncodedMatrix& encoded, std::uint64_t n_slices, std::uint64_t slice,
+                           std::uint64_t expert) {
+      const TensorView view{.encoding = encoding,
+                            .rows = n_slices * kRows,
+                            .cols = kCols,
+                            .data = encoded.data,
+                            .scales = encoded.scales,
+                            .biases = encoded.biases,
+                            .seeds = encoded.seeds,
+                            .slice_rows = kRows};
+      double sum = 0;
+      std::vector<float> row(kCols);
+      for (std::uint64_t r = 0; r < kRows; ++r) {
+        decode_row(view, slice * kRows + r, row);
+        for (std::uint64_t c = 0; c < kCols; ++c) {
+          const auto word = load_le<std::uint16_t>(bf16.data() + 2 * ((expert * kRows + r) * kCols + c));
+          const double difference = double(row[c]) - double(bf16_to_f32(word));
+          sum += difference * difference;
+        }
+      }
+      return sum;
+    };
+    for (std::uint64_t expert = 0; expert < kExperts; ++expert) {
+      INFO(encoding_info(encoding).name << " expert " << expert);
+      const auto weights =
+          std::span<const std::byte>(bf16).subspan(2 * expert * kRows * kCols, 2 * kRows * kCols);
+      const auto one = [&](std::span<const float> columns) {
+        const auto encoded = encode_matrix(
+            encoding, {.rows = kRows, .cols = kCols, .bf16 = weights, .importance = columns}, encoder);
+        REQUIRE(encoded);
+        return *encoded;
+      };
+      const double in_stack = error(*stack, kExperts, expert, expert);
+      const auto columns = std::span<const float>(importance).subspan(expert * kCols, kCols);
+      CHECK(in_stack == error(one(columns), 1, 0, expert));  // as if it were alone
+      // What no input ever drove is found as well as without importance, where nothing weighs.
+      const double plain = error(one({}), 1, 0, expert);
+      if (expert == kIdle) CHECK(std::fabs(in_stack - plain) <= 1e-3 * plain);
     }
   }
 }

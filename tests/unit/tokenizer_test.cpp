@@ -25,54 +25,63 @@ ml::Tokenizer shipped(const std::string& name) {
   return open(data_path("tokenizers/" + name + "/tokenizer.json"));
 }
 
-struct Case {
-  std::string text;
-  Ids ids;
-};
-
-void check_corpus(const std::string& name, const std::vector<Case>& cases) {
-  const std::string path = corpus_path("tokenizers/real/" + name + "/tokenizer.json");
-  if (path.empty()) return;
-  const ml::Tokenizer tokenizer = open(path);
-  for (const Case& c : cases) {
-    INFO(name << ": " << c.text);
-    CHECK(tokenizer.encode(c.text, {.bos = false}) == c.ids);
-  }
-}
-
 }  // namespace
 
-TEST_CASE("texts that other tokenizers got wrong", "[tokenizer]") {
-  check_corpus("llama3", {{"What is 3333+777?", {3923, 374, 220, 8765, 18, 10, 15831, 30}},
-                          {" Việt", {101798}},
-                          {"a\u2003b \u2009c", {64, 116503, 65, 220, 105584, 66}},
-                          {"\u2029 \uA3E4", {378, 102, 8790, 237, 97}},
-                          {".:.:", {100421}},
-                          {"! ! !", {0, 758, 758}}});
-  check_corpus("llama2", {{"a:<s>->", {263, 29901, 1, 1599}},
-                          {" Hello", {29871, 15043}},
-                          {"This is 🦙.cpp", {910, 338, 29871, 243, 162, 169, 156, 29889, 8223}},
-                          {"you…\u00A0\u00A0", {366, 30098, 8655}},
-                          {"깰", {29871, 237, 188, 179}}});
-  check_corpus("gemma3", {{"<pad>text<eos>", {0, 1005, 1}},
-                          {"\t\t\t\t\t\ttest", {255973, 2181}},
-                          {"a  b and    c", {236746, 138, 236763, 532, 140, 236755}},
-                          {"잠 깰 수", {241260, 236743, 472, 423, 414, 7344}}});
-  check_corpus("qwen3", {{"!\u0085", {0, 126, 227}},
-                         {"<think>\nhi</think>", {151667, 198, 6023, 151668}},
-                         {"a\u08D0\u0301", {64, 156, 96, 238, 53839}}});
-  check_corpus("deepseek_v3", {{"a \U0001FAE8", {67, 7351, 107, 104}}});
-}
-
-TEST_CASE("a line end in OpenLLaMA is its byte token", "[tokenizer]") {
-  const std::string path = corpus_path("tokenizers/real/openllama/tokenizer.json");
-  if (path.empty()) return;
-  const auto packed = ml::pack_tokenizer(path, {.lossy = true});
-  REQUIRE(packed);
-  const auto tokenizer = ml::Tokenizer::from_bytes(packed->bytes);
-  REQUIRE(tokenizer);
-  CHECK(tokenizer->encode("Q: What is the largest animal?\nA:", {.bos = false}) ==
-        Ids{1059, 31871, 1217, 322, 266, 3682, 6075, 31902, 13, 31849, 31871});
+TEST_CASE("runs of tabs and blanks, at the beginning and around added tokens", "[tokenizer]") {
+  const auto check = [](const char* name, const std::vector<std::pair<std::string, Ids>>& rows) {
+    const ml::Tokenizer tokenizer = shipped(name);
+    for (const auto& [text, ids] : rows) {
+      INFO(name << ": " << text);
+      CHECK(tokenizer.encode(text, {.bos = false}) == ids);
+    }
+  };
+  check("sp_legacy", {{"\t\t\t", {259, 12, 12, 12}},
+                      {"a\t\tb\tc", {350, 12, 12, 307, 12, 299}},
+                      {"  \t  x", {1248, 12, 259, 439}},
+                      {"   Hello", {1248, 554}},
+                      {" <s> ", {1247, 1, 1247}},
+                      {"<s> 123", {1, 259, 404}},
+                      {"a </s> b", {350, 259, 2, 259, 393}},
+                      {"  </s>  x", {1248, 2, 1247, 439}}});
+  check("sp_noprefix_gemma", {{"\t\t\t", {12, 12, 12}},
+                              {"  \t  x", {1247, 12, 259, 439}},
+                              {"<s> 123", {1, 404}},
+                              {"a </s> b", {297, 259, 2, 393}},
+                              {"  <start_of_turn>  x", {1247, 1262, 259, 439}},
+                              {"  \n\n  x", {1247, 1264, 259, 439}}});
+  check("l3_bos", {{"\t\t\t", {614}},
+                   {"  \t  x", {256, 1166, 474}},
+                   {"           leading", {258, 256, 1093, 1470}},
+                   {"a <|begin_of_text|> b", {64, 220, 1756, 326}},
+                   {"  <|im_start|>  x", {256, 1758, 220, 474}}});
+  check("smollm", {{"\t\t\t", {27655}},
+                   {"  \t  x", {256, 197, 216, 1792}},
+                   {"           leading", {16778, 2899}},
+                   {"a <|im_start|> b", {81, 216, 1, 278}},
+                   {"  <|endoftext|>  x", {256, 0, 216, 1792}}});
+  check("gpt2", {{"\t\t\t", {197, 197, 197}},
+                 {"  \t  x", {220, 220, 197, 220, 2124}},
+                 {"  <|endoftext|>  x", {220, 220, 50256, 220, 2124}}});
+  // What stands behind an added token is a text of its own, however many blanks it begins with.
+  for (const auto& [name, added] :
+       {std::pair("sp_legacy", "<s>"), std::pair("sp_noprefix_gemma", "<start_of_turn>"),
+        std::pair("l3_bos", "<|im_start|>"), std::pair("qwen_nonfc", "<|im_start|>"),
+        std::pair("smollm", "<|im_start|>"), std::pair("gpt2", "<|endoftext|>")}) {
+    const ml::Tokenizer tokenizer = shipped(name);
+    const auto id = tokenizer.find_added(added);
+    REQUIRE(id);
+    for (const std::string run :
+         {"\t", "\t\t\t\t\t\t", " ", "   ", " \t ", "\t  \t\t", "                \t", "\n\t\t"}) {
+      INFO(name << ": '" << run << "'");
+      const std::string text = run + "test";
+      Ids expected = tokenizer.encode(text, {.bos = false});
+      expected.insert(expected.begin(), *id);
+      CHECK(tokenizer.encode(added + text, {.bos = false}) == expected);
+      if (std::string_view(name) == "sp_noprefix_gemma")
+        continue;  // its decoder drops a blank that came from no prefix
+      CHECK(tokenizer.decode(tokenizer.encode(text, {.bos = false})) == text);
+    }
+  }
 }
 
 TEST_CASE("text goes through ids and back as it was", "[tokenizer]") {

@@ -158,12 +158,3 @@ TEST_CASE("of equal added tokens the first counts, one without text is skipped",
   REQUIRE(loaded);
   CHECK(*ml::write_mlt(loaded->contents) == *ml::write_mlt(plain->contents));
 }
-
-TEST_CASE("a normalized special token behind a prefix is refused", "[tokenizer][convert]") {
-  const std::string path = corpus_path("tokenizers/real/openllama/tokenizer.json");
-  if (path.empty()) return;
-  const auto packed = ml::pack_tokenizer(path);
-  REQUIRE_FALSE(packed);
-  CHECK(packed.error().status == ml::Status::unsupported);
-  CHECK(packed.error().message.find("added_tokens[0].normalized") != std::string::npos);
-}

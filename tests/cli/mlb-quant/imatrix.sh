@@ -37,6 +37,8 @@ mlb-quant --dry-run --type q4_0 --imatrix none.mli "$story" > /dev/null
 # Another model's, no matrix, the output itself: refused.
 fails() { local rc=0; mlb-quant -q --type q4_0 "$@" > out || rc=$?; [ $rc -eq 1 ] && [ ! -s out ]; }
 fails "$ML_TEST_DATA/oracle/llama2-mha" --imatrix a.mli
+fails "$ML_TEST_DATA/oracle/llama2-mha" --imatrix a.mli --dry-run
+fails "$ML_TEST_DATA/oracle/llama2-mha" --imatrix a.mli --dry-run --json
 fails "$story" --imatrix plain.mlb
 fails "$story" --imatrix missing.mli
 cp a.mli before

@@ -1,0 +1,10 @@
+# Names of encodings, scales, rules and classes are taken in any case.
+plan() { mlb-quant -q --dry-run "$ML_TEST_DATA/models/stories260K" "$@"; }
+plan --json --type q4_0 --scales f16 --q8 v,down > small
+plan --json --type Q4_0 --scales F16 --q8 V,Down > large
+cmp small large
+plan --type q4_0 > small
+plan --type Q4_0 --q4-rule BEST > large
+cmp small large
+plan > other
+rc=0; cmp -s small other || rc=$?; [ $rc -eq 1 ]
