@@ -167,6 +167,7 @@ int main(int argc, char** argv) {
   app.add_flag(
       "--json", [&arguments](std::int64_t) { arguments.format = "json"; }, "The same as --format json");
   app.add_flag("--dry-run", arguments.dry_run, "Print what would be written, and write nothing");
+  tool.add_threads();
   tool.add_force();
   return tool.main(argc, argv, [&] { merge(tool, arguments); });
 }

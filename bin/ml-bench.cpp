@@ -21,7 +21,8 @@ int main(int argc, char** argv) {
       baseline = std::move(*rows);
     }
     cli::HtmlOutput html(tool);
-    if (!html.open(options.html, ml_bench::inputs_of(options))) return;
+    const std::vector<std::string> inputs = ml_bench::inputs_of(options);
+    if (!html.open(options.html, inputs) || !tool.open_output(inputs, true)) return;
     const ml_bench::Results results = ml_bench::measure(tool, options);
     ml_bench::print(tool, results, options);
     tool.flush();

@@ -27,8 +27,9 @@ class Evaluation {
     cli::detail_session(tool_, model_->desc(), options_.activations, options_.kv);
     tool_.detail("windows of {} tokens: {}", plan_.ctx,
                  options_.ctx != 0 ? "as --ctx says" : "512, or all that the model allows");
+    if (!tool_.open_output(inputs(), true)) return;
     if (options_.dry_run) return print_plan();
-    if (!open_output()) return;
+    if (!open_files()) return;
     auto session = make_session(*model_, options_.model);
     if (!session) return;
     Evaluator evaluator(plan_, *session, model_->desc().vocab, options_.batch, tool_.threads(),
@@ -50,7 +51,10 @@ class Evaluation {
 
   bool open_model() {
     auto model = cli::open_model(tool_, options_.model, {.trust = options_.trust});
-    if (!model) return report(model.error(), options_.model);
+    if (!model) {
+      return report(cli::as_it_was_read(tool_, model.error(), options_.model, options_.tokenizer),
+                    options_.model);
+    }
     model_.emplace(std::move(*model));
     return true;
   }
@@ -135,15 +139,19 @@ class Evaluation {
                   options_.against);
   }
 
-  bool open_output() {
-    std::vector<std::string> inputs = options_.texts;
+  std::vector<std::string> inputs() const {
+    std::vector<std::string> files = options_.texts;
     for (const std::string& name : {options_.model, options_.against, tokenizer_path_}) {
       if (name.empty()) continue;
-      for (std::string& file : ml::input_files(name)) inputs.push_back(std::move(file));
+      for (std::string& file : ml::input_files(name)) files.push_back(std::move(file));
     }
-    if (!html_.open(options_.html, inputs)) return false;
+    return files;
+  }
+
+  bool open_files() {
+    if (!html_.open(options_.html, inputs())) return false;
     if (options_.save_logits.empty()) return true;
-    auto file = ml::OutputFile::create(options_.save_logits, {.force = tool_.force(), .inputs = inputs});
+    auto file = ml::OutputFile::create(options_.save_logits, {.force = tool_.force(), .inputs = inputs()});
     if (!file) return report(file.error(), options_.save_logits);
     output_.emplace(std::move(*file));
     auto writer = ml::LogitsWriter::create(*output_, logits_header());
@@ -217,12 +225,9 @@ int main(int argc, char** argv) {
                  "ml-eval model-q4.mlb valid.txt --against model.mlb");
   declare_options(tool, options);
   return tool.main(argc, argv, [&] {
-    if (const std::string problem = finish_options(tool.app(), options); !problem.empty())
+    if (const std::string problem = finish_options(tool, options); !problem.empty())
       return tool.fail_usage(problem);
     if (options.merge) return merge(tool, options);
-    if (const std::string problem = cli::model_problem(tool, options.model, options.tokenizer);
-        !problem.empty())
-      return tool.fail_usage(problem);
     Evaluation(tool, options)();
   });
 }

@@ -1,4 +1,3 @@
-#include "common/open_model.hpp"
 #include "ml_run/text_run.hpp"
 
 int main(int argc, char** argv) {
@@ -8,9 +7,6 @@ int main(int argc, char** argv) {
   cli::declare_run_options(tool, options);
   return tool.main(argc, argv, [&] {
     if (const std::string problem = cli::settle_operands(options); !problem.empty())
-      return tool.fail_usage(problem);
-    if (const std::string problem = cli::model_problem(tool, options.model, options.tokenizer);
-        !problem.empty())
       return tool.fail_usage(problem);
     if (options.random_seed)
       tool.note(fmt::format("--seed {} gives this answer again", options.sampling.seed));

@@ -87,6 +87,14 @@ std::string diff_problem(const Wanted& wanted) {
   return "";
 }
 
+std::vector<std::string> inputs_of(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    for (std::string& file : ml::input_files(path)) files.push_back(std::move(file));
+  }
+  return files;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -119,6 +127,7 @@ int main(int argc, char** argv) {
       "The same as --format json: one JSON object a line for each file");
   app.add_flag("--strict", wanted.strict, "Entries that belong to no tensor are errors, not notes");
   tool.add_threads();
+  tool.add_output();
 
   bool differ = false;
   const int status = tool.main(argc, argv, [&] {
@@ -126,11 +135,12 @@ int main(int argc, char** argv) {
       return tool.fail_usage(problem);
     if (const std::string problem = cli::standard_input_problem(paths); !problem.empty())
       return tool.fail_usage(problem);
+    if (paths.empty()) paths.push_back("-");
+    if (!tool.open_output(inputs_of(paths), true)) return;
     if (wanted.diff) {
       differ = diff(tool, paths, wanted);
       return;
     }
-    if (paths.empty()) paths.push_back("-");
     Rows csv;
     for (const std::string& path : paths) show(tool, path, wanted, csv);
     if (wanted.format == "csv") tool.print(cli::csv_text(csv));

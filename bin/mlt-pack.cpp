@@ -1,6 +1,8 @@
 // Turns a tokenizer into a .mlt.
 
+#include "common/same_path.hpp"
 #include "common/standard_input.hpp"
+#include "common/text.hpp"
 #include "common/tool.hpp"
 
 #include <ml/inspect.hpp>
@@ -8,8 +10,10 @@
 #include <ml/tokenizer.hpp>
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include <limits>
+#include <optional>
 
 namespace {
 
@@ -17,6 +21,7 @@ struct Options {
   std::string input = "-";
   std::string output = "-";
   bool dry_run = false;
+  bool json = false;
   ml::PackOptions pack;
 };
 
@@ -34,20 +39,51 @@ void add_options(cli::Tool& tool, Options& options) {
                  "Drop the added tokens from id N on, as a model of N tokens needs")
       ->check(CLI::Range(0u, std::numeric_limits<std::uint32_t>::max()));
   app.add_flag("--dry-run", options.dry_run, "Print what would be written, and write nothing");
+  app.add_flag("--json", options.json, "Print a report as one JSON object");
   tool.add_threads();
   tool.add_force();
 }
 
+ml::Result<nlohmann::ordered_json> report(const Options& options, const ml::PackedTokenizer& packed) {
+  const auto tokenizer = ml::Tokenizer::from_bytes(packed.bytes);
+  if (!tokenizer) return tokenizer.error();
+  const auto id = [](std::optional<std::uint32_t> token) {
+    return token ? nlohmann::ordered_json(*token) : nlohmann::ordered_json();
+  };
+  return nlohmann::ordered_json{
+      {"input", options.input},
+      {"output", options.dry_run ? nlohmann::ordered_json() : nlohmann::ordered_json(options.output)},
+      {"dry_run", options.dry_run},
+      {"n_bytes", packed.bytes.size()},
+      {"kind", static_cast<unsigned>(tokenizer->kind())},
+      {"n_vocab", tokenizer->n_vocab()},
+      {"n_merges", tokenizer->n_merges()},
+      {"bos", id(tokenizer->bos())},
+      {"eos", id(tokenizer->eos())},
+      {"flags", tokenizer->flags()},
+      {"notes", packed.notes}};
+}
+
+void print_report(cli::Tool& tool, const Options& options, const ml::PackedTokenizer& packed) {
+  const auto json = report(options, packed);
+  if (!json) return tool.fail(ml::with_path(json.error(), options.input));
+  tool.print(cli::json_line(*json));
+}
+
 void pack(cli::Tool& tool, const Options& options) {
+  if (options.json && !options.dry_run && cli::names_standard_output(options.output))
+    return tool.fail_usage("--json prints the report to standard output, so the tokenizer needs -o FILE");
   const auto packed = ml::pack_tokenizer(options.input, options.pack);
   if (!packed) return tool.fail(ml::with_path(packed.error(), options.input));
   for (const std::string& note : packed->notes) tool.note(cli::input_name(options.input) + ": " + note);
+  if (options.dry_run && options.json) return print_report(tool, options, *packed);
   if (options.dry_run) return tool.print("file: {} bytes\n", packed->bytes.size());
   auto file = ml::OutputFile::create(options.output,
                                      {.force = tool.force(), .inputs = ml::input_files(options.input)});
   if (!file) return tool.fail(file.error());
   if (const auto written = file->write(packed->bytes); !written) return tool.fail(written.error());
   if (const auto done = file->commit(); !done) return tool.fail(done.error());
+  if (options.json) print_report(tool, options, *packed);
 }
 
 }  // namespace

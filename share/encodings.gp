@@ -1,6 +1,6 @@
 # What ml-bench --encodings measured, as a picture:
 #
-#     ml-bench --encodings RECIPE LIST FOLDER --text TEXT -o csv > encodings.csv
+#     ml-bench --encodings RECIPE LIST FOLDER --text TEXT --format csv -o encodings.csv
 #     gnuplot -e "csv='encodings.csv'" encodings.gp > encodings.svg
 #
 # KL divergence from the first item over the bytes of the packed model; without a text, tokens decoded a second.

@@ -1,6 +1,6 @@
 # What ml-bench measured of several models, as two pictures beside each other:
 #
-#     ml-bench -o csv MODEL... > speeds.csv
+#     ml-bench --format csv -o speeds.csv MODEL...
 #     gnuplot -e "csv='speeds.csv'" sizes.gp > sizes.svg
 #
 # Tokens read (prefill) and written (decode) a second over the bytes of the model.

@@ -19,6 +19,8 @@ CODE = {".cpp", ".hpp", ".h"}
 TEXT = CODE | {".py", ".build", ".md", ".scd", ".sh", ".txt", ".map", ""}
 # A reader that leaves at the first match: then the writer's broken pipe fails the script, now and then.
 EARLY_READER = re.compile(r"^\s*(?!#|printf|echo).*\|\s*grep -\w*q")
+# A negated command never ends a script that set -e runs.
+NEGATED = re.compile(r"^\s*! ")
 # In pieces, so that this file passes.
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 
@@ -257,6 +259,7 @@ def main():
     report("shell scripts parse", bad_shell(files))
     scripts = [path for path in files if path.suffix == ".sh" and "cli" in path.relative_to(ROOT).parts]
     report("no tool of a test writes to grep -q", matching_lines(scripts, EARLY_READER))
+    report("no test of a script is negated by !", matching_lines(scripts, NEGATED))
     return tap.finish()
 
 

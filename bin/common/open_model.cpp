@@ -33,14 +33,16 @@ std::string tokenizer_of(Tool& tool, const std::string& named, const std::string
   return path;
 }
 
-std::string model_problem(const Tool& tool, const std::string& model, const std::string& named) {
+ml::Error as_it_was_read(const Tool& tool, ml::Error error, const std::string& model,
+                         const std::string& named) {
   const auto may_be_model = [](const std::string& path) {
     const std::string format = ml::file_format(path);
     return format == "mlb" || format == "mog" || format == "gguf" || format == "folder";
   };
-  if (named.empty() || model == "-" || may_be_model(model) || !may_be_model(named)) return "";
-  return fmt::format("'{}' is read as MODEL and -m {} as its tokenizer{}; the model is the first operand",
-                     model, named, tool.force() ? ", since -f is --force" : "");
+  if (named.empty() || model == "-" || may_be_model(model) || !may_be_model(named)) return error;
+  error.message = fmt::format("is read as MODEL, -m {} as its tokenizer{}; {}", named,
+                              tool.force() ? ", -f as --force" : "", error.message);
+  return error;
 }
 
 }  // namespace cli

@@ -20,11 +20,12 @@ ml::Result<ml::Model> open_model(Tool& tool, const std::string& path, const ml::
 /// @return  its path, or "" where there is none
 std::string tokenizer_of(Tool& tool, const std::string& named, const std::string& model);
 
-/// What is wrong with a line like llama.cpp's, `-m MODEL -f TEXT-FILE`, where a tool's operand is the model,
-/// -m its tokenizer and -f is --force.
+/// The error of a model that cannot be opened. Of a line like llama.cpp's, `-m MODEL -f TEXT-FILE`, it says
+/// how that was read: the operand is the model, -m its tokenizer and -f is --force.
 ///
-/// @param named  what -m names  @return "" where `model` may be a model, or what -m names is none
-std::string model_problem(const Tool& tool, const std::string& model, const std::string& named);
+/// @param named  what -m names
+ml::Error as_it_was_read(const Tool& tool, ml::Error error, const std::string& model,
+                         const std::string& named);
 
 /// With --verbose: what the caches of the model's sessions are kept in, and why.
 void detail_session(Tool& tool, const ml::ModelDesc& desc, ml::Activations activations,

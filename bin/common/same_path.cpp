@@ -1,5 +1,6 @@
 #include "common/same_path.hpp"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +17,23 @@ bool same_path(const std::string& a, const std::string& b) {
     return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
   };
   return place(a) == place(b);
+}
+
+std::string same_output_problem(std::initializer_list<NamedOutput> outputs) {
+  const auto keeps_bytes = [](const std::string& path) {
+    std::error_code error;
+    const auto type = std::filesystem::status(path, error).type();
+    return type == std::filesystem::file_type::not_found || type == std::filesystem::file_type::regular;
+  };
+  for (const NamedOutput* a = outputs.begin(); a != outputs.end(); ++a) {
+    const std::string path(a->path);
+    if (path.empty() || path == "-" || !keeps_bytes(path)) continue;
+    for (const NamedOutput* b = a + 1; b != outputs.end(); ++b) {
+      if (!b->path.empty() && same_path(path, std::string(b->path)))
+        return fmt::format("{} and {} name the same file", a->option, b->option);
+    }
+  }
+  return "";
 }
 
 bool names_standard_output(const std::string& path) {

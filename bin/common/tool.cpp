@@ -5,6 +5,7 @@
 #include "common/llama_options.hpp"
 #include "common/process.hpp"
 #include "common/progress.hpp"
+#include "common/same_path.hpp"
 #include "common/text.hpp"
 
 #include <ml/version.hpp>
@@ -212,6 +213,12 @@ void Tool::add_force() {
   app_->add_flag("-f,--force", force_, "Replace an existing output file")->group(kCommonGroup);
 }
 
+void Tool::add_output() {
+  app_->add_option("-o,--output", output_, "Where the answer goes; default: standard output")
+      ->type_name("FILE");
+  add_force();
+}
+
 void Tool::add_verbose() {
   app_->add_flag("-v,--verbose", verbose_, "Say on standard error what is decided, and why")
       ->group(kCommonGroup);
@@ -310,6 +317,7 @@ int Tool::main(int argc, char** argv, const std::function<void()>& body) {
   }
   flush();
   if (terminal_text_) write_out(terminal_text_->finish());
+  finish_output();
   return status_;
 }
 
@@ -318,16 +326,40 @@ void Tool::print(std::string_view text) {
   if (out_.size() >= kFlushBytes) flush();
 }
 
+bool Tool::open_output(const std::vector<std::string>& inputs, bool keep) {
+  if (output_.empty() || names_standard_output(output_)) return true;
+  auto file = ml::OutputFile::create(output_, {.force = force_, .binary = false, .inputs = inputs});
+  auto opened = file ? file->become_standard_output() : ml::Result<void>(file.error());
+  if (!opened) {
+    fail(opened.error());
+    return false;
+  }
+  output_file_.emplace(std::move(*file));
+  keep_output_ = keep;
+  if (::isatty(STDOUT_FILENO) == 0) terminal_text_.reset();
+  return true;
+}
+
+void Tool::finish_output() {
+  const bool kept = status_ == 0 || (keep_output_ && status_ == 1 && any_out_);
+  if (!output_file_ || out_failed_ || !kept) return;
+  if (const auto done = output_file_->commit(); !done) fail(done.error());
+}
+
 void Tool::flush() {
   write_out(terminal_text_ ? terminal_text_->push(out_) : out_);
   out_.clear();
 }
 
 void Tool::write_out(std::string_view text) {
+  any_out_ = any_out_ || !text.empty();
   const int error = out_failed_ ? 0 : write_fully(STDOUT_FILENO, text);
   if (error == 0) return;
   out_failed_ = true;
-  fail({.status = ml::Status::io, .message = "cannot write", .path = "standard output", .os_errno = error});
+  fail({.status = ml::Status::io,
+        .message = "cannot write",
+        .path = output_file_ ? output_ : "standard output",
+        .os_errno = error});
 }
 
 void Tool::fail(const ml::Error& error) {

@@ -3,6 +3,7 @@
 #include "common/terminal.hpp"
 #include "common/values.hpp"
 
+#include <ml/output.hpp>
 #include <ml/status.hpp>
 #include <ml/target.hpp>
 
@@ -40,6 +41,9 @@ class Tool {
   void allow_targets();
   /// Adds -f/--force.
   void add_force();
+  /// Adds -o/--output, the file that the answer goes to, and -f; the body calls open_output() before it
+  /// prints.
+  void add_output();
   /// Lets -1 be a value of an option with a whole number, too: what `value` returns when it is met.
   void allow_minus_one(const std::string& option, std::function<std::uint64_t()> value);
   /// Lets options of llama.cpp's tools be refused as such, where they would be read as others: -ngl as -n gl.
@@ -67,6 +71,16 @@ class Tool {
   void print(fmt::format_string<Args...> format, Args&&... args) {
     print(std::string_view(fmt::format(format, std::forward<Args>(args)...)));
   }
+  /// Makes the file of add_output() what standard output writes to. It appears when the tool ends well.
+  ///
+  /// @param inputs  files that it must not replace
+  /// @param keep    it also appears with exit status 1 where something was printed: the rest of the answer is
+  /// one
+  /// @return        false after a failure, of which the user has been told
+  bool open_output(const std::vector<std::string>& inputs, bool keep);
+  /// Of -o; empty: standard output itself.
+  const std::string& output() const { return output_; }
+  void set_output(std::string path) { output_ = std::move(path); }
   /// Hands what was printed to the reader now; for streams that people watch.
   void flush();
   /// Text on standard error as it is: what was asked for beside the answer. As with messages it is no failure
@@ -107,6 +121,7 @@ class Tool {
   void detail_machine();
   void message(std::string_view text);
   void write_out(std::string_view text);
+  void finish_output();
 
   struct MinusOne {
     std::string option;
@@ -120,6 +135,10 @@ class Tool {
   std::string out_;
   std::optional<TerminalText> terminal_text_;  // where standard output is a terminal
   bool out_failed_ = false;
+  bool any_out_ = false;  // something was printed
+  std::string output_;
+  std::optional<ml::OutputFile> output_file_;  // where it is not standard output itself
+  bool keep_output_ = false;
   std::string target_name_;
   unsigned threads_ = 0;
   ml::Target target_ = ml::Target::best;

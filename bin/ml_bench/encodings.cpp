@@ -39,7 +39,7 @@ class Comparer {
     if (!plan_variants()) return;
     std::vector<std::string> inputs = inputs_of(options_);
     for (std::string& file : comparison_.variants.front().pack.inputs()) inputs.push_back(std::move(file));
-    if (!html.open(options_.html, inputs)) return;
+    if (!html.open(options_.html, inputs) || !tool_.open_output(inputs, false)) return;
     if (!pack() || !read_texts() || !measure_speed() || !score()) return;
     print_encodings(tool_, comparison_, options_);
     tool_.flush();

@@ -2,6 +2,7 @@
 
 #include "common/html_page.hpp"
 #include "common/number_list.hpp"
+#include "common/same_path.hpp"
 #include "common/standard_input.hpp"
 #include "ml_eval/texts.hpp"
 
@@ -11,11 +12,28 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 namespace ml_bench {
 
 namespace {
+
+constexpr std::array kFormats{"md", "csv", "json", "jsonl"};
+
+// As with llama-bench, -o may name a format; a file of such a name is ./csv.
+std::string take_format(cli::Tool& tool, Options& options) {
+  const std::string& output = tool.output();
+  if (std::find(kFormats.begin(), kFormats.end(), output) == kFormats.end()) return "";
+  const bool given =
+      tool.app().get_option("--format")->count() + tool.app().get_option("--json")->count() > 0;
+  if (given && output != options.format)
+    return fmt::format("-o {0} is a format, and so is {1}; a file of that name is ./{0}", output,
+                       options.format);
+  options.format = output;
+  tool.set_output("");
+  return "";
+}
 
 constexpr std::uint32_t kMaxTokens = 1u << 24;
 
@@ -92,8 +110,8 @@ void declare_options(cli::Tool& tool, Options& options) {
                                                                             {"fp4", ml::KvType::fp4},
                                                                             {"fp8", ml::KvType::fp8},
                                                                             {"q8", ml::KvType::q8}}));
-  app.add_option("-o,--format,--output", options.format, "How results are printed")
-      ->check(CLI::IsMember({"md", "csv", "json", "jsonl"}))
+  app.add_option("--format", options.format, "How results are printed")
+      ->check(CLI::IsMember(std::vector<std::string>(kFormats.begin(), kFormats.end())))
       ->capture_default_str();
   app.add_option("--baseline", options.baseline, "Compare with what --format json or jsonl wrote")
       ->type_name(cli::type_of("FILE", cli::files_with({".json", ".jsonl"})));
@@ -130,16 +148,20 @@ void declare_options(cli::Tool& tool, Options& options) {
   app.add_flag("--trust", options.trust, "Skip the pass over the quants of files that were checked before");
   tool.know_llama_options();
   tool.allow_targets();
-  tool.add_force();
+  tool.add_output();
   tool.add_verbose();
 }
 
 std::string finish_options(cli::Tool& tool, Options& options) {
   if (options.split.empty() && tool.app().get_option("--split")->count() > 0)
     return "--split is empty, must be a text";
+  if (const std::string problem = take_format(tool, options); !problem.empty()) return problem;
   options.models.insert(options.models.begin(), options.more_models.begin(), options.more_models.end());
   options.more_models.clear();
   if (const std::string problem = cli::html_problem(options.html); !problem.empty()) return problem;
+  const std::string shared =
+      cli::same_output_problem({{"--output", tool.output()}, {"--html", options.html}});
+  if (!shared.empty()) return shared;
   const auto none = [](const std::vector<std::uint32_t>& list) {
     return std::all_of(list.begin(), list.end(), [](std::uint32_t n) { return n == 0; });
   };

@@ -18,9 +18,9 @@ namespace {
 
 // Options of an evaluation, which --merge does not make.
 std::string merge_problem(const CLI::App& app, const Options& options) {
-  constexpr std::array<std::string_view, 12> kTaken{"MODEL",   "TEXT-FILE", "--merge",       "--partial",
-                                                    "--json",  "--format",  "--by-position", "--html",
-                                                    "--force", "--quiet",   "--target",      "--verbose"};
+  constexpr std::array<std::string_view, 13> kTaken{
+      "MODEL",  "TEXT-FILE", "--merge", "--partial", "--json",    "--format", "--by-position",
+      "--html", "--force",   "--quiet", "--target",  "--verbose", "--output"};
   for (const CLI::Option* option : app.get_options()) {
     const std::string name = option->get_name();
     if (option->count() > 0 && std::find(kTaken.begin(), kTaken.end(), name) == kTaken.end())
@@ -108,11 +108,12 @@ void declare_options(cli::Tool& tool, Options& options) {
   app.add_flag("--dry-run", options.dry_run, "Print what would be read and written, and do neither");
   tool.know_llama_options();
   tool.add_threads();
-  tool.add_force();
+  tool.add_output();
   tool.add_verbose();
 }
 
-std::string finish_options(const CLI::App& app, Options& options) {
+std::string finish_options(cli::Tool& tool, Options& options) {
+  const CLI::App& app = tool.app();
   if (options.bos && options.no_bos) return "--bos and --no-bos exclude each other";
   if (!options.shard.empty()) {
     const auto shard = cli::parse_shard(options.shard);
@@ -124,6 +125,9 @@ std::string finish_options(const CLI::App& app, Options& options) {
     return "--split is empty, must be a text";
   if (!unescape(options.split)) return fmt::format("--split is '{}': {}", options.split, kEscapes);
   if (const std::string problem = cli::html_problem(options.html); !problem.empty()) return problem;
+  const std::string shared = cli::same_output_problem(
+      {{"--output", tool.output()}, {"--html", options.html}, {"--save-logits", options.save_logits}});
+  if (!shared.empty()) return shared;
   if (options.format == "csv" && options.by_window && options.by_position)
     return "--format csv takes one of --by-window and --by-position";
   if (options.merge) return merge_problem(app, options);
@@ -131,9 +135,6 @@ std::string finish_options(const CLI::App& app, Options& options) {
   if (options.precision && options.save_logits.empty()) return "--bits needs --save-logits";
   if (cli::names_standard_output(options.save_logits))
     return "--save-logits needs a file: the result goes to standard output";
-  if (!options.html.empty() && !options.save_logits.empty() &&
-      cli::same_path(options.html, options.save_logits))
-    return "--html and --save-logits name the same file";
   std::vector<std::string> inputs = options.texts;
   if (inputs.empty()) inputs.push_back("-");
   for (const std::string& name : {options.model, options.tokenizer, options.against}) inputs.push_back(name);

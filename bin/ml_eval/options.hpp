@@ -46,6 +46,6 @@ struct Options {
 void declare_options(cli::Tool& tool, Options& options);
 
 /// Takes --split and --shard apart. @return what is wrong with the options; "" when nothing is
-std::string finish_options(const CLI::App& app, Options& options);
+std::string finish_options(cli::Tool& tool, Options& options);
 
 }  // namespace ml_eval

@@ -210,7 +210,7 @@ void merge(cli::Tool& tool, const Options& options) {
   Result result;
   Parts parts;
   cli::HtmlOutput html(tool);
-  if (!html.open(options.html, paths)) return;
+  if (!html.open(options.html, paths) || !tool.open_output(paths, false)) return;
   for (const std::string& path : paths) {
     const std::string name = cli::input_name(path);
     const auto objects = read_results(path);

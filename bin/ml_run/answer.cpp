@@ -1,9 +1,27 @@
 #include "ml_run/answer.hpp"
 
+#include "common/text.hpp"
+
+#include <nlohmann/json.hpp>
+
 namespace cli {
 
+std::string answer_line(const std::string* text, const std::vector<std::uint32_t>* ids, std::size_t n_prompt,
+                        std::size_t n, std::string_view finish) {
+  nlohmann::ordered_json answer;
+  if (text != nullptr) answer["text"] = *text;
+  if (ids != nullptr) answer["ids"] = *ids;
+  answer["n_prompt"] = n_prompt;
+  answer["n"] = n;
+  answer["finish"] = finish;
+  return json_line(answer);
+}
+
 Answer::Answer(Tool& tool, const RunOptions& options, const ml::Tokenizer* tokenizer)
-    : tool_(tool), options_(options), tokenizer_(options.ids ? nullptr : tokenizer), stop_(options.stops) {
+    : tool_(tool),
+      options_(options),
+      tokenizer_(options.ids && !options.json ? nullptr : tokenizer),
+      stop_(options.stops) {
   if (tokenizer_ != nullptr) decoder_.emplace(*tokenizer_);
 }
 
@@ -29,25 +47,28 @@ void Answer::print_id(std::uint32_t token) {
 
 void Answer::print_text(const std::string& text) {
   text_ += text;
-  tool_.print(text);
+  if (!options_.json) tool_.print(text);
 }
 
 bool Answer::write(std::uint32_t token) {
+  ids_.push_back(token);
   if (decoder_) {
     print_text(stop_.push(decoder_->push({&token, 1})));
-  } else {
+  } else if (!options_.json) {
     print_id(token);
   }
   tool_.flush();
   return !stop_.stopped();
 }
 
-void Answer::end() {
+void Answer::end(std::size_t n_prompt, std::string_view finish) {
   if (decoder_) {
     print_text(stop_.push(decoder_->finish()));
     print_text(stop_.finish());
   }
-  tool_.print("\n");
+  tool_.print(options_.json ? answer_line(decoder_ ? &text_ : nullptr, options_.ids ? &ids_ : nullptr,
+                                          n_prompt, ids_.size(), finish)
+                            : "\n");
 }
 
 }  // namespace cli

@@ -3,6 +3,7 @@
 #include "common/progress.hpp"
 #include "common/standard_input.hpp"
 #include "common/text.hpp"
+#include "ml_run/answer.hpp"
 #include "ml_run/request.hpp"
 #include "ml_run/stop_text.hpp"
 
@@ -225,20 +226,15 @@ void Runner::finish(Job& job, const char* why) {
 }
 
 void Runner::print(const Job& job) {
-  nlohmann::ordered_json answer;
   if (job.error) {
-    answer["error"] = ml::describe(*job.error);
+    tool_.print(json_line(nlohmann::ordered_json{{"error", ml::describe(*job.error)}}));
     ml::Error error = *job.error;
     error.message = fmt::format("line {}: {}", job.line, error.message);
     tool_.fail(error);
   } else {
-    answer["text"] = job.text;
-    if (options_.ids) answer["ids"] = job.ids;
-    answer["n_prompt"] = job.request.tokens.size();
-    answer["n"] = job.ids.size();
-    answer["finish"] = job.finish;
+    tool_.print(answer_line(&job.text, options_.ids ? &job.ids : nullptr, job.request.tokens.size(),
+                            job.ids.size(), job.finish));
   }
-  tool_.print(json_line(answer));
   tool_.flush();
 }
 

@@ -109,6 +109,7 @@ void declare_run_options(Tool& tool, RunOptions& options) {
       ->capture_default_str();
   app.add_flag("--ids", options.ids, "Print token ids instead of text");
   app.add_flag("--echo", options.echo, "Print the prompt first");
+  app.add_flag("--json", options.json, "Print the answer at its end, as one JSON object");
   app.add_option("--logits", options.logits,
                  "Write the logits of every prompt position to this file (float32)")
       ->type_name("FILE");
@@ -136,7 +137,7 @@ void declare_run_options(Tool& tool, RunOptions& options) {
                "With --imatrix: print what would be collected, and write nothing");
   tool.know_llama_options();
   tool.add_threads();
-  tool.add_force();
+  tool.add_output();
   tool.add_verbose();
 }
 
@@ -152,7 +153,7 @@ ml::SessionOptions session_options(const Tool& tool, const RunOptions& options) 
           .target = tool.target()};
 }
 
-std::string usage_problem(const RunOptions& options) {
+std::string usage_problem(const Tool& tool, const RunOptions& options) {
   if (!options.shard.empty() && !parse_shard(options.shard))
     return fmt::format("--shard is '{}', must be K/N with K from 1 to N", options.shard);
   const int sources = !options.prompt.empty() + !options.prompt_file.empty() + !options.tokens.empty();
@@ -163,6 +164,8 @@ std::string usage_problem(const RunOptions& options) {
            "--echo, "
            "--digest, --logits, --session and --stats";
   }
+  if (options.json && (options.jsonl || options.echo || !options.imatrix.empty()))
+    return "--json excludes --jsonl, --echo and --imatrix";
   if (options.chat && (!options.tokens.empty() || options.jsonl || !options.session.empty())) {
     return "--chat excludes --tokens, --jsonl and --session";
   }
@@ -176,6 +179,8 @@ std::string usage_problem(const RunOptions& options) {
     return "--imatrix excludes --jsonl, --chat, --session, --logits, --digest, --stats, --ctx, --lookup and "
            "--draft";
   }
+  if (!options.imatrix.empty() && !options.dry_run && !tool.output().empty())
+    return "--imatrix names its file itself and excludes --output";
   if (!options.routes.empty() && (options.jsonl || options.chat || !options.imatrix.empty() ||
                                   options.lookup != 0 || !options.draft.empty())) {
     return "--routes excludes --jsonl, --chat, --imatrix, --lookup and --draft";
@@ -204,15 +209,14 @@ std::string usage_problem(const RunOptions& options) {
   if (logits_out && options.n > 0) return "--logits - needs -n 0, since text goes to standard output too";
   if (routes_out && (options.n > 0 || logits_out))
     return "--routes - needs -n 0 and no --logits -, since both go to standard output too";
-  if (!options.routes.empty() && !routes_out &&
-      ((!options.logits.empty() && same_path(options.routes, options.logits)) ||
-       (!options.session.empty() && same_path(options.routes, options.session))))
-    return "--routes and --logits or --session are the same file";
+  const std::string shared = same_output_problem({{"--output", tool.output()},
+                                                  {"--routes", options.routes},
+                                                  {"--session", options.session},
+                                                  {"--logits", options.logits}});
+  if (!shared.empty()) return shared;
   if (names_standard_output(options.session))
     return "--session needs a file: it is read back, and the answer goes to standard output";
-  if (!options.session.empty() && !options.logits.empty() && same_path(options.session, options.logits))
-    return "--session and --logits are the same file";
-  if (options.ids && !options.stops.empty() && !options.jsonl)
+  if (options.ids && !options.stops.empty() && !options.jsonl && !options.json)
     return "--stop looks for text and excludes --ids";
   if (!options.session.empty() && options.n == 0 && (options.digest || !options.logits.empty())) {
     return "--session with -n 0 leaves the last token for later: no --digest and no --logits";

@@ -44,6 +44,7 @@ struct RunOptions {
   std::uint32_t parallel = 4;
   bool ids = false;
   bool echo = false;
+  bool json = false;
   bool digest = false;
   std::string imatrix;
   std::uint32_t chunk = 0;
@@ -73,6 +74,6 @@ bool names_files(const std::vector<std::string>& prompt);
 ml::SessionOptions session_options(const Tool& tool, const RunOptions& options);
 
 /// @return what is wrong with options that exclude each other or are out of range; "" when nothing is
-std::string usage_problem(const RunOptions& options);
+std::string usage_problem(const Tool& tool, const RunOptions& options);
 
 }  // namespace cli

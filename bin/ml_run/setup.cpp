@@ -24,7 +24,8 @@ std::string without_last_newline(std::string text) {
 bool TextRun::open_model() {
   const auto start = Clock::now();
   auto model = cli::open_model(tool_, options_.model, {.trust = options_.trust});
-  if (!model) return report(model.error(), options_.model);
+  if (!model)
+    return report(as_it_was_read(tool_, model.error(), options_.model, options_.tokenizer), options_.model);
   model_.emplace(std::move(*model));
   load_seconds_ = seconds_since(start);
   return true;

@@ -113,7 +113,7 @@ void TextRun::print_digest(const std::string& what, const ml::Hasher& hasher) {
 std::string TextRun::generate() {
   auto sampler = ml::Sampler::create(options_.sampling);
   if (!sampler) return {};  // usage_problem() has looked at the options
-  if (options_.n == 0 && !options_.echo) return {};
+  if (options_.n == 0 && !options_.echo && !options_.json) return {};
   for (const std::uint32_t token : session_->tokens()) sampler->accept(token);
   Answer answer(tool_, options_, tokenizer_ ? &*tokenizer_ : nullptr);
   std::vector<std::uint32_t> said(session_->tokens().begin(), session_->tokens().begin() + n_history_);
@@ -123,12 +123,22 @@ std::string TextRun::generate() {
   if (draft_ && options_.n > 0) speculation.emplace(*session_, *draft_, n_draft_);
   const auto start = Clock::now();
   std::uint32_t n_steps = 0;
+  std::string_view finish = "length";
   for (std::uint32_t i = 0; i < options_.n; ++i) {
     const std::uint32_t token = sampler->sample(logits_);
     pending_ = {token};
-    if (ends_text(token) || !answer.write(token) || i + 1 == options_.n) break;
+    if (ends_text(token)) {
+      finish = "end";
+      break;
+    }
+    if (!answer.write(token)) {
+      finish = "stop";
+      break;
+    }
+    if (i + 1 == options_.n) break;
     sampler->accept(token);
     if ((speculation ? speculation->position() : session_->position()) == session_->ctx()) {
+      finish = "context";
       after_.push_back(fmt::format("stopped: the context of {} positions is full", session_->ctx()));
       break;
     }
@@ -150,7 +160,7 @@ std::string TextRun::generate() {
     n_accepted_ += speculation->n_accepted();
     if (const auto done = speculation->finish(); !done) report(done.error(), options_.model);
   }
-  answer.end();
+  if (!options_.json || !unsound_) answer.end(tokens_.size() - static_cast<std::size_t>(n_said_), finish);
   tool_.flush();
   for (const std::string& note : std::exchange(after_, {})) tool_.note(note);
   return answer.text();
@@ -246,10 +256,10 @@ void TextRun::print_stats() {
 }
 
 void TextRun::operator()() {
-  if (const std::string problem = usage_problem(options_); !problem.empty()) {
+  if (const std::string problem = usage_problem(tool_, options_); !problem.empty()) {
     return tool_.fail_usage(problem);
   }
-  if (!open_model() || !open_tokenizer()) return;
+  if (!open_model() || !open_tokenizer() || !tool_.open_output(inputs(), options_.jsonl)) return;
   if (!options_.imatrix.empty()) return collect();
   if (options_.jsonl) return run_jsonl(tool_, options_, *model_, *tokenizer_, ends_);
   if (!open_chat() || !open_draft()) return;

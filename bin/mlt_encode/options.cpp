@@ -18,6 +18,8 @@ void add_options(cli::Tool& tool, Options& options) {
   app.add_option("--format", options.format, "How ids are written and, with --decode, read")
       ->check(CLI::IsMember({"ids", "jsonl", "u16", "u32", "pieces"}))
       ->capture_default_str();
+  app.add_flag(
+      "--json", [&options](std::int64_t) { options.format = "jsonl"; }, "The same as --format jsonl");
   app.add_flag("--count", options.count, "Print only the number of ids of each text");
   auto* bos = app.add_flag("--bos", options.bos, "Begin with BOS; default: as the tokenizer says");
   app.add_flag("--no-bos", options.no_bos, "Do not begin with BOS")->excludes(bos);

@@ -4,6 +4,11 @@
 
 namespace ml {
 
+// No other family norms queries and keys and also what attention and FFN give.
+Q4Rule default_q4_rule(const ModelDesc& desc) {
+  return desc.qk_norm && desc.post_norms ? Q4Rule::round : Q4Rule::search;
+}
+
 std::optional<KeptStorage> kept_storage(const Model& model) {
   KeptStorage kept{.type = Encoding::q8_0, .scales = ScaleType::f16};
   bool any = false;

@@ -186,6 +186,12 @@ Result<void> OutputFile::write_zeros(std::uint64_t n) {
 
 std::uint64_t OutputFile::position() const { return impl_->position; }
 
+Result<void> OutputFile::become_standard_output() {
+  ML_CHECK(impl_->flush());
+  if (::dup2(impl_->fd, STDOUT_FILENO) < 0) return impl_->fail(io_error("cannot write"));
+  return {};
+}
+
 Result<void> OutputFile::commit() {
   if (impl_->error) return *impl_->error;
   ML_CHECK(impl_->flush());

@@ -40,6 +40,10 @@ class ML_API OutputFile {
   Result<void> write_zeros(std::uint64_t n);
   /// Bytes written so far.
   std::uint64_t position() const;
+  /// Lets what this process writes to standard output go into the file, up to commit(). Not for a path of
+  /// "-".
+  /// @error io
+  Result<void> become_standard_output();
   /// Makes the file appear under its name. Nothing can be written after it. @error io
   Result<void> commit();
 

@@ -53,6 +53,10 @@ struct QuantizeOptions {
   std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};
 };
 
+/// The rule that a model's Q4_0 weights are made by where nothing else is asked for: `round` for Gemma 3,
+/// whose checkpoints are trained for it, else `search`.
+ML_API Q4Rule default_q4_rule(const ModelDesc& desc);
+
 /// How a .mlb stores a model's quantized matrices without a change.
 struct KeptStorage {
   Encoding type = Encoding::q8_0;

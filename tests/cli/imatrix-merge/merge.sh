@@ -5,7 +5,7 @@ collect() { ml-run -q "$story" --chunk 16 --tokens "$(ids "$2" "$3")" --imatrix 
 collect whole.mli 0 120
 collect a.mli 0 32; collect b.mli 32 80; collect c.mli 80 120
 imatrix-merge -q a.mli b.mli c.mli -o abc.mli
-imatrix-merge -q c.mli a.mli b.mli | cmp - abc.mli
+imatrix-merge -q -t 2 c.mli a.mli b.mli | cmp - abc.mli
 imatrix-merge -q b.mli - a.mli -o - < c.mli | cmp - abc.mli
 imatrix-merge -q < whole.mli | cmp - whole.mli
 python3 - << 'END'

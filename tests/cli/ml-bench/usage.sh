@@ -9,7 +9,7 @@ try model.mlb --fail-above 5
 try model.mlb --fail-above -1 --baseline base.json
 try model.mlb --fail-above 5 --baseline base.json -r 2
 try model.mlb --target scalar,sse9
-try model.mlb -o xml
+try model.mlb --format xml
 try -
 try -m model.mlb -ngl 99 -p 8 -n 0
 try -m model.mlb -ctk q8_0

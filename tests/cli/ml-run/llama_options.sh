@@ -18,8 +18,9 @@ ml-run -m "$story" -n 2 --prompt -cnv > /dev/null
 ml-run --model "$story" -n 2 -- -cnv > /dev/null
 # -m MODEL -f FILE
 printf 'Once upon a time' > text.txt
-usage -m "$story" -p Once -f text.txt
-usage -m "$story" text.txt
+no_model() { local rc=0; ml-run "$@" < /dev/null > out || rc=$?; [ $rc -eq 1 ] && [ ! -s out ]; }
+no_model -m "$story" -p Once -f text.txt
+no_model -m "$story" text.txt
 # Numbers out of range; -1 of -n and --seed are llama.cpp's.
 for arguments in '-n -2' '-n gl' '-n 5000000000' '--seed 99999999999999999999' '--seed -2' '-b 0' '-t 4097' '--top-k -1' '--temp x' '-c -1' '--tokens x'; do
   usage -m "$story" -p Once $arguments

@@ -7,7 +7,7 @@ header = json.dumps({"w\x1b[31m": {"dtype": "U9", "shape": [2], "data_offsets": 
 open("bad.safetensors", "wb").write(struct.pack("<Q", len(header)) + header + b"ab")
 P
 mlb-info --tensors odd.safetensors > out
-! grep -q $'[\x1b\x07]' out
+[ "$(grep -c $'[\x1b\x07]' out)" = 0 ]
 rc=0; mlb-info bad.safetensors 2> err || rc=$?; [ $rc -eq 1 ]
-! grep -q $'\x1b' err
+[ "$(grep -c $'\x1b' err)" = 0 ]
 cat out err

@@ -4,6 +4,8 @@ mlt-encode -m story.mlt text
 mlt-encode -m story.mlt < text
 mlt-encode -m "$ML_TEST_DATA/models/stories260K/tokenizer.json" --no-bos text
 mlt-encode -m story.mlt --format jsonl text text
+mlt-encode -m story.mlt --json text text > json
+mlt-encode -m story.mlt --format jsonl text text | cmp - json
 mlt-encode -m story.mlt --format pieces text
 mlt-encode -m story.mlt --count text
 mlt-encode -m story.mlt --format u16 text | od -An -tu2
