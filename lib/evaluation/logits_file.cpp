@@ -182,6 +182,10 @@ Result<LogitsFile> LogitsFile::view(std::span<const std::byte> bytes) {
 
 Result<LogitsFile> LogitsFile::open(const std::string& path) {
   ML_TRY(auto input, InputBytes::open(path, {}, logits_start));
+  return open(std::move(input), path);
+}
+
+Result<LogitsFile> LogitsFile::open(std::shared_ptr<const InputBytes> input, const std::string& path) {
   auto file = view(input->data());
   if (!file) return with_path(std::move(file.error()), path);
   file->storage_ = std::move(input);
