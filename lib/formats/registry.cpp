@@ -1,5 +1,6 @@
 #include "formats/registry.hpp"
 
+#include "evaluation/logits_file_bytes.hpp"
 #include "formats/folder.hpp"
 #include "formats/gguf.hpp"
 #include "formats/gguf_model.hpp"
@@ -54,7 +55,7 @@ constexpr std::array kFormats{
     Format{"mli1", "an MLI1 importance matrix", [](Bytes b) { return starts_with(b, "MLI1"); }, nullptr,
            Status::format, "which is no model", inspect_imatrix, imatrix_file_bytes},
     Format{"mll1", "an MLL1 logit file", is_logits, nullptr, Status::format, "which is no model",
-           inspect_logits},
+           inspect_logits, logits_file_bytes},
     Format{"mls1", "an MLS1 session of ml-run", [](Bytes b) { return starts_with(b, "MLS1"); }, nullptr,
            Status::format, "which is no model", inspect_session},
     Format{"mog",
@@ -103,7 +104,7 @@ Result<std::uint64_t> model_start(Bytes start) {
 }
 
 Result<std::uint64_t> model_or_logits_start(Bytes start) {
-  return is_logits(start) ? kNoMaxBytes : model_start(start);
+  return is_logits(start) ? format_start(start) : model_start(start);
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ try "$story" text --against damaged
 try "$story" text --against short
 try "$story" text --against <(head -c 3000 base16)
 try "$story" text --against <(echo no model)
+try "$story" text --against <(cat base16 /dev/zero)
 try "$story" other --against base16
 try "$story" text --stride 10 --against base16
 try "$ML_TEST_DATA/oracle/llama2-mha" -m "$story/tokenizer.json" text --against base16
