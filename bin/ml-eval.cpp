@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 
 #include <utility>
+#include <variant>
 
 namespace {
 
@@ -98,10 +99,10 @@ class Evaluation {
 
   bool open_base() {
     if (options_.against.empty()) return true;
-    if (ml::LogitsFile::sniff(options_.against)) return open_base_file();
-    auto model = cli::open_model(tool_, options_.against, {.trust = options_.trust});
-    if (!model) return report(model.error(), options_.against);
-    base_model_.emplace(std::move(*model));
+    auto opened = cli::open_model_or_logits(tool_, options_.against, {.trust = options_.trust});
+    if (!opened) return report(opened.error(), options_.against);
+    if (auto* file = std::get_if<ml::LogitsFile>(&*opened)) return take_base_file(std::move(*file));
+    base_model_.emplace(std::get<ml::Model>(std::move(*opened)));
     if (base_model_->desc().vocab != model_->desc().vocab)
       return vocabularies_differ(base_model_->desc().vocab);
     auto session = make_session(*base_model_, options_.against);
@@ -109,10 +110,8 @@ class Evaluation {
     return session.has_value();
   }
 
-  bool open_base_file() {
-    auto file = ml::LogitsFile::open(options_.against);
-    if (!file) return report(file.error(), options_.against);
-    const ml::LogitsHeader& header = file->header();
+  bool take_base_file(ml::LogitsFile file) {
+    const ml::LogitsHeader header = file.header();
     if (header.vocab != model_->desc().vocab) return vocabularies_differ(header.vocab);
     const auto differs = [&](const char* what, std::uint64_t has, std::uint64_t here) {
       return report({.status = ml::Status::arg,
@@ -128,7 +127,7 @@ class Evaluation {
                      .message = "the logit file is of other texts, another tokenizer or other windows"},
                     options_.against);
     }
-    base_.emplace(std::move(*file), options_.against);
+    base_.emplace(std::move(file), options_.against);
     return true;
   }
 

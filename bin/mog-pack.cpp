@@ -3,6 +3,7 @@
 #include "common/progress.hpp"
 #include "common/recipe_hint.hpp"
 #include "common/same_path.hpp"
+#include "common/standard_input.hpp"
 #include "common/text.hpp"
 #include "common/tool.hpp"
 
@@ -15,7 +16,7 @@
 namespace {
 
 struct Arguments {
-  std::string recipe;
+  std::string recipe = "-";
   std::string output = "-";
   std::string root;
   std::vector<std::string> overrides;
@@ -24,12 +25,14 @@ struct Arguments {
 };
 
 void add_options(CLI::App& app, Arguments& arguments) {
-  app.add_option("RECIPE", arguments.recipe, "The JSON file that says what goes where")
-      ->type_name(cli::type_of("RECIPE", cli::recipe_files()))
-      ->required();
+  app.add_option("RECIPE", arguments.recipe,
+                 "The JSON file that says what goes where; - or none: standard input")
+      ->type_name(cli::type_of("RECIPE", cli::recipe_files()));
   app.add_option("-o,--output", arguments.output, "The .mog to write; - or none: standard output")
       ->type_name("FILE");
-  app.add_option("--root", arguments.root, "Where the recipe's files are; default: the recipe's own folder")
+  app.add_option(
+         "--root", arguments.root,
+         "Where the recipe's files are; default: the recipe's own folder, of standard input the current one")
       ->type_name("FOLDER");
   app.add_option(
          "--set", arguments.overrides,
@@ -104,13 +107,19 @@ bool take_overrides(cli::Tool& tool, const Arguments& arguments, ml::MogPackOpti
       tool.fail_usage(fmt::format("--set is '{}', must be GLOB=ENCODING", text));
       return false;
     }
-    options.overrides.push_back({text.substr(0, equals), text.substr(equals + 1)});
+    std::string encoding = text.substr(equals + 1);
+    if (ml::find_mog_encoding(encoding) == nullptr) {
+      tool.fail_usage(fmt::format(
+          "--set is '{}', must be GLOB=ENCODING with an encoding of mog(5), like int4_g64_f32", text));
+      return false;
+    }
+    options.overrides.push_back({text.substr(0, equals), std::move(encoding)});
   }
   return true;
 }
 
 void pack(cli::Tool& tool, const Arguments& arguments) {
-  ml::MogPackOptions options{.root = arguments.root, .threads = tool.threads()};
+  ml::MogPackOptions options{.root = arguments.root, .threads = tool.threads(), .target = tool.target()};
   if (!take_overrides(tool, arguments, options)) return;
   if (arguments.json && !arguments.dry_run && cli::names_standard_output(arguments.output))
     return tool.fail_usage("--json prints the report to standard output, so the model needs -o FILE");
@@ -125,7 +134,7 @@ void pack(cli::Tool& tool, const Arguments& arguments) {
   }
   const ml::MogPackReport& report = plan->report();
   const auto note = [&] {
-    for (const std::string& text : report.notes) tool.note(arguments.recipe + ": " + text);
+    for (const std::string& text : report.notes) tool.note(cli::input_name(arguments.recipe) + ": " + text);
     for (const ml::MogPackedTensor& tensor : report.tensors) {
       tool.detail("{}: {}, as {} says", tensor.slot, tensor.encoding,
                   tensor.override_row ? "--set " + arguments.overrides[*tensor.override_row] : "the recipe");

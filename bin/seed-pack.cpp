@@ -3,6 +3,7 @@
 #include "common/open_model.hpp"
 #include "common/progress.hpp"
 #include "common/same_path.hpp"
+#include "common/standard_input.hpp"
 #include "common/text.hpp"
 #include "common/tool.hpp"
 #include "seed_pack/latent.hpp"
@@ -38,7 +39,8 @@ struct Arguments {
 };
 
 void add_options(CLI::App& app, Arguments& arguments) {
-  app.add_option("FOLDER", arguments.input, "A checkpoint folder, or a single .safetensors file")
+  app.add_option("FOLDER", arguments.input,
+                 "A checkpoint folder, or a single .safetensors file; - is one on standard input")
       ->type_name(cli::type_of("FOLDER", cli::files_with({".safetensors"})))
       ->required();
   app.add_option("-o,--output", arguments.output, "The folder (or file) to write")
@@ -62,7 +64,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->type_name("SIZE")
       ->capture_default_str();
   app.add_option("--loader", arguments.loader,
-                 "A Python file to copy and to name as model_file in config.json")
+                 "A Python file to copy and to name as model_file in config.json; default: the input's own")
       ->type_name(cli::type_of("FILE", cli::files_with({".py"})));
   app.add_option("--work", arguments.work,
                  "Keep searched tensors in this folder, so that another try takes them from there")
@@ -139,7 +141,20 @@ std::string usage_problem(const Arguments& arguments, const ml::SeedPackOptions&
   const seed_pack::LatentArguments& latent = arguments.latent;
   if (latent.ranks.empty() != latent.calibrate.empty()) return "--to-mla and --calibrate go together";
   if (!latent.tokenizer.empty() && latent.ranks.empty()) return "--tokenizer needs --to-mla";
-  return "";
+  return cli::standard_input_problem(
+      {arguments.input, arguments.imatrix, latent.calibrate, latent.tokenizer});
+}
+
+// @return false after a failure
+bool take_pipe(cli::Tool& tool, const Arguments& arguments, ml::SeedPackOptions& options) {
+  auto piped = ml::read_piped(arguments.input);
+  if (!piped) return tool.fail(ml::with_path(piped.error(), arguments.input)), false;
+  options.piped = *std::move(piped);
+  if (options.piped == nullptr || (arguments.imatrix.empty() && arguments.latent.ranks.empty())) return true;
+  tool.fail({.status = ml::Status::arg,
+             .message = "is a .safetensors file alone, but --imatrix and --to-mla need the model's folder",
+             .path = arguments.input});
+  return false;
 }
 
 nlohmann::ordered_json to_json(const Arguments& arguments, const ml::PackReport& report,
@@ -184,6 +199,7 @@ std::string plan_text(const ml::PackReport& report) {
 
 void note_plan(cli::Tool& tool, const Arguments& arguments, const ml::PackReport& report) {
   for (const ml::Error& warning : report.warnings) tool.note(ml::describe(warning));
+  for (const std::string& note : report.notes) tool.note(note);
   for (const ml::PackedTensor& tensor : report.tensors) {
     if (!tensor.kept.empty()) tool.note(fmt::format("{} stays bf16: {}", tensor.name, tensor.kept));
     if (tensor.kept.empty()) {
@@ -208,6 +224,7 @@ void pack(cli::Tool& tool, const Arguments& arguments) {
   if (!take_rules(tool, arguments, options)) return;
   if (const std::string problem = usage_problem(arguments, options); !problem.empty())
     return tool.fail_usage(problem);
+  if (!take_pipe(tool, arguments, options)) return;
   if (!take_importance(tool, arguments, options)) return;
   std::optional<ml::LatentConversion> latent;
   if (!arguments.latent.ranks.empty()) {

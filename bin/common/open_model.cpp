@@ -8,12 +8,28 @@
 
 namespace cli {
 
+namespace {
+
+void note_model(Tool& tool, const std::string& path, const ml::Model& model) {
+  tool.detail("{}: {}, {} of weights", input_name(path), model.format(), human_size(model.n_bytes()));
+  for (const ml::Error& warning : model.warnings()) tool.note(ml::describe(ml::with_path(warning, path)));
+}
+
+}  // namespace
+
 ml::Result<ml::Model> open_model(Tool& tool, const std::string& path, const ml::OpenOptions& options) {
   auto model = ml::Model::open(path, options);
   if (!model) return ml::with_path(std::move(model.error()), input_name(path));
-  tool.detail("{}: {}, {} of weights", input_name(path), model->format(), human_size(model->n_bytes()));
-  for (const ml::Error& warning : model->warnings()) tool.note(ml::describe(ml::with_path(warning, path)));
+  note_model(tool, path, *model);
   return model;
+}
+
+ml::Result<ml::ModelOrLogits> open_model_or_logits(Tool& tool, const std::string& path,
+                                                   const ml::OpenOptions& options) {
+  auto opened = ml::open_model_or_logits(path, options);
+  if (!opened) return ml::with_path(std::move(opened.error()), input_name(path));
+  if (const auto* model = std::get_if<ml::Model>(&*opened)) note_model(tool, path, *model);
+  return opened;
 }
 
 void detail_session(Tool& tool, const ml::ModelDesc& desc, ml::Activations activations,

@@ -2,6 +2,7 @@
 
 #include "common/tool.hpp"
 
+#include <ml/logits_file.hpp>
 #include <ml/model.hpp>
 #include <ml/session.hpp>
 
@@ -14,6 +15,10 @@ namespace cli {
 ///
 /// @error  as ml::Model::open(), with the path
 ml::Result<ml::Model> open_model(Tool& tool, const std::string& path, const ml::OpenOptions& options = {});
+
+/// The same for a model or what ml-eval saved of one, also in a pipe.
+ml::Result<ml::ModelOrLogits> open_model_or_logits(Tool& tool, const std::string& path,
+                                                   const ml::OpenOptions& options = {});
 
 /// The tokenizer that goes with a model: the one that was named, else its own or the one beside it.
 ///

@@ -23,6 +23,7 @@
 
 #include <ml/logits_file.hpp>
 
+#include "evaluation/logits_file_bytes.hpp"
 #include "util/bytes.hpp"
 #include "util/checked.hpp"
 #include "util/mapped_file.hpp"
@@ -37,6 +38,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <system_error>
 
 namespace ml {
@@ -105,7 +107,17 @@ Result<LogitsHeader> read_header(std::span<const std::byte> bytes) {
     return damaged(fmt::format("stride is {}, must be from 1 to the ctx of {}", header.stride, header.ctx),
                    20);
   }
-  const auto needed = (Checked(header.n_rows) * row_bytes(header) + Checked(kHeaderBytes)).get();
+  return header;
+}
+
+std::optional<std::uint64_t> bytes_of(const LogitsHeader& header) {
+  return (Checked(header.n_rows) * row_bytes(header) + Checked(kHeaderBytes)).get();
+}
+
+// The header of a whole file.
+Result<LogitsHeader> read_file_header(std::span<const std::byte> bytes) {
+  ML_TRY(const LogitsHeader header, read_header(bytes));
+  const auto needed = bytes_of(header);
   if (!needed || *needed != bytes.size()) {
     return damaged(fmt::format("file is {} bytes, {} rows need {}", bytes.size(), header.n_rows,
                                needed ? fmt::format("{}", *needed) : "more than 2^64"),
@@ -120,6 +132,11 @@ Result<std::uint64_t> logits_start(std::span<const std::byte> start) {
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> logits_file_bytes(std::span<const std::byte> start) {
+  const auto header = read_header(start);
+  return header ? bytes_of(*header) : std::nullopt;
+}
 
 std::uint64_t LogitsHeader::n_bytes() const { return kHeaderBytes + n_rows * row_bytes(*this); }
 
@@ -175,13 +192,17 @@ bool LogitsFile::sniff(const std::string& path) {
 
 Result<LogitsFile> LogitsFile::view(std::span<const std::byte> bytes) {
   LogitsFile file;
-  ML_TRY(file.header_, read_header(bytes));
+  ML_TRY(file.header_, read_file_header(bytes));
   file.bytes_ = bytes;
   return file;
 }
 
 Result<LogitsFile> LogitsFile::open(const std::string& path) {
   ML_TRY(auto input, InputBytes::open(path, {}, logits_start));
+  return open(std::move(input), path);
+}
+
+Result<LogitsFile> LogitsFile::open(std::shared_ptr<const InputBytes> input, const std::string& path) {
   auto file = view(input->data());
   if (!file) return with_path(std::move(file.error()), path);
   file->storage_ = std::move(input);

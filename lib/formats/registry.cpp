@@ -1,5 +1,6 @@
 #include "formats/registry.hpp"
 
+#include "evaluation/logits_file_bytes.hpp"
 #include "formats/folder.hpp"
 #include "formats/gguf.hpp"
 #include "formats/gguf_model.hpp"
@@ -12,6 +13,8 @@
 #include "formats/safetensors.hpp"
 #include "util/bytes.hpp"
 #include "util/try.hpp"
+
+#include <ml/logits_file.hpp>
 
 #include <fmt/format.h>
 
@@ -26,6 +29,8 @@ namespace {
 using Bytes = std::span<const std::byte>;
 
 bool starts_with(Bytes bytes, std::string_view magic) { return as_text(bytes).starts_with(magic); }
+
+bool is_logits(Bytes bytes) { return starts_with(bytes, "MLL1"); }
 
 bool looks_like_json(Bytes bytes) {
   const std::string_view text = as_text(bytes);
@@ -49,8 +54,8 @@ constexpr std::array kFormats{
            "which is no model", inspect_mlt},
     Format{"mli1", "an MLI1 importance matrix", [](Bytes b) { return starts_with(b, "MLI1"); }, nullptr,
            Status::format, "which is no model", inspect_imatrix, imatrix_file_bytes},
-    Format{"mll1", "an MLL1 logit file", [](Bytes b) { return starts_with(b, "MLL1"); }, nullptr,
-           Status::format, "which is no model", inspect_logits},
+    Format{"mll1", "an MLL1 logit file", is_logits, nullptr, Status::format, "which is no model",
+           inspect_logits, logits_file_bytes},
     Format{"mls1", "an MLS1 session of ml-run", [](Bytes b) { return starts_with(b, "MLS1"); }, nullptr,
            Status::format, "which is no model", inspect_session},
     Format{"mog",
@@ -98,6 +103,10 @@ Result<std::uint64_t> model_start(Bytes start) {
   return format->most_bytes(start);
 }
 
+Result<std::uint64_t> model_or_logits_start(Bytes start) {
+  return is_logits(start) ? format_start(start) : model_start(start);
+}
+
 }  // namespace
 
 std::span<const Format> formats() { return kFormats; }
@@ -134,6 +143,16 @@ std::string model_folder_of(const std::string& path) {
   return std::filesystem::is_directory(as_path, error) ? path : std::string();
 }
 
+Result<Model> open_model(std::shared_ptr<const InputBytes> input, const std::string& path,
+                         const OpenOptions& options) {
+  const auto format = model_format(input->data());
+  if (!format) return with_path(format.error(), path);
+  auto model = (*format)->open(std::move(input), path, options);
+  if (!model) return with_path(std::move(model.error()), path);
+  model->format_ = (*format)->name;
+  return model;
+}
+
 Result<Model> Model::open(const std::string& path, const OpenOptions& options) {
   if (const std::string folder = model_folder_of(path); !folder.empty()) {
     auto model = open_folder(folder, options);
@@ -141,12 +160,21 @@ Result<Model> Model::open(const std::string& path, const OpenOptions& options) {
     return model;
   }
   ML_TRY(auto input, InputBytes::open(path, {}, model_start));
-  const auto format = model_format(input->data());
-  if (!format) return with_path(format.error(), path);
-  auto model = (*format)->open(std::move(input), path, options);
-  if (!model) return with_path(std::move(model.error()), path);
-  model->format_ = (*format)->name;
-  return model;
+  return open_model(std::move(input), path, options);
+}
+
+Result<ModelOrLogits> open_model_or_logits(const std::string& path, const OpenOptions& options) {
+  if (!model_folder_of(path).empty()) {
+    ML_TRY(Model model, Model::open(path, options));
+    return ModelOrLogits(std::move(model));
+  }
+  ML_TRY(auto input, InputBytes::open(path, {}, model_or_logits_start));
+  if (is_logits(input->data())) {
+    ML_TRY(LogitsFile file, LogitsFile::open(std::move(input), path));
+    return ModelOrLogits(std::move(file));
+  }
+  ML_TRY(Model model, open_model(std::move(input), path, options));
+  return ModelOrLogits(std::move(model));
 }
 
 }  // namespace ml

@@ -43,6 +43,12 @@ Result<const Format*> sniff_format(std::span<const std::byte> bytes);
 /// For InputBytes::open(): a file of any known format.
 Result<std::uint64_t> format_start(std::span<const std::byte> start);
 
+/// A model in a file that is open.
+///
+/// @error  as Model::open()
+Result<Model> open_model(std::shared_ptr<const InputBytes> input, const std::string& path,
+                         const OpenOptions& options);
+
 /// The model folder that a path means: a folder, or the folder around a config.json. Empty for other paths.
 std::string model_folder_of(const std::string& path);
 

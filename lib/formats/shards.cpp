@@ -12,7 +12,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
+#include <utility>
 
 namespace ml {
 
@@ -20,7 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kSingleName = "model.safetensors";
+constexpr std::string_view kModelStart = "model";
 constexpr std::string_view kExtension = ".safetensors";
 constexpr std::string_view kDeltaName = "model-mla-delta.safetensors";
 
@@ -69,37 +71,73 @@ Result<WeightMap> read_index_of(const std::string& folder) {
   return exists(path) ? read_index(path) : WeightMap();
 }
 
-// All of model-00001-of-0000N.safetensors, where the names are no others.
-bool is_numbered_set(const std::string& folder, std::vector<std::string> paths) {
-  std::sort(paths.begin(), paths.end());
-  for (std::size_t i = 0; i < paths.size(); ++i) {
-    const std::string name = fmt::format("model-{:05}-of-{:05}{}", i + 1, paths.size(), kExtension);
-    if (paths[i] != path_in_folder(folder, name)) return false;
-  }
-  return !paths.empty();
+std::string numbered_name(std::uint32_t number, std::uint32_t count) {
+  return fmt::format("model-{:05}-of-{:05}{}", number, count, kExtension);
 }
 
-// Without an index: model.safetensors, else a numbered set, else the only one.
+// 3 and 7 of "model-00003-of-00007.safetensors".
+std::optional<std::pair<std::uint32_t, std::uint32_t>> numbers_of(const std::string& name) {
+  constexpr std::size_t kNumberAt = 6, kCountAt = 15, kDigits = 5;
+  const auto digits = [&](std::size_t at) {
+    std::uint32_t value = 0;
+    for (std::size_t i = at; i < std::min(at + kDigits, name.size()); ++i)
+      value = 10 * value + static_cast<std::uint32_t>(static_cast<unsigned char>(name[i]) - '0');
+    return value;
+  };
+  const std::uint32_t number = digits(kNumberAt), count = digits(kCountAt);
+  if (number == 0 || number > count || name != numbered_name(number, count)) return {};
+  return std::pair(number, count);
+}
+
+// The rest of a model without some of its numbered files would look like a model of fewer tensors.
+Result<void> check_numbered_sets(const std::string& folder, const std::vector<std::string>& names) {
+  std::map<std::uint32_t, std::set<std::uint32_t>> sets;  // count -> numbers
+  for (const std::string& name : names) {
+    if (const auto numbers = numbers_of(name)) sets[numbers->second].insert(numbers->first);
+  }
+  for (const auto& [count, numbers] : sets) {
+    if (numbers.size() == count) continue;
+    std::uint32_t missing = 1;
+    while (numbers.contains(missing)) ++missing;
+    return Error{.status = Status::format,
+                 .message = fmt::format("{} is missing: the folder has {} of {} files of that kind and no {}",
+                                        numbered_name(missing, count), numbers.size(), count, kShardIndex),
+                 .path = folder};
+  }
+  return {};
+}
+
+// Without an index: every model*.safetensors, else the only .safetensors.
 Result<std::vector<std::string>> find_without_index(const std::string& folder) {
-  if (const std::string path = path_in_folder(folder, kSingleName); exists(path))
-    return std::vector<std::string>{path};
-  std::vector<std::string> found;
+  std::vector<std::string> models;
+  std::vector<std::string> others;
+  bool delta = false;
   std::error_code error;
   for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
-    if (name.ends_with(kExtension) && name != kDeltaName) found.push_back(path_in_folder(folder, name));
+    if (!name.ends_with(kExtension)) continue;
+    if (name == kDeltaName) {
+      delta = true;  // added to whatever the others are
+    } else {
+      (name.starts_with(kModelStart) ? models : others).push_back(name);
+    }
   }
   if (error) {
     return Error{
         .status = Status::io, .message = "cannot read the folder", .path = folder, .os_errno = error.value()};
   }
-  std::sort(found.begin(), found.end());
-  if (found.size() == 1 || is_numbered_set(folder, found)) return found;
-  NameList names;
-  for (const std::string& path : found) names.add(path);
+  std::sort(models.begin(), models.end());
+  std::sort(others.begin(), others.end());
+  ML_CHECK(check_numbered_sets(folder, models));
+  std::vector<std::string>& names = models.empty() ? others : models;
+  std::vector<std::string> paths;
+  for (const std::string& name : names) paths.push_back(path_in_folder(folder, name));
+  if (!models.empty() || others.size() == 1 || (others.empty() && delta)) return paths;
+  NameList list;
+  for (const std::string& path : paths) list.add(path);
   const std::string problem =
-      found.empty() ? "folder has no .safetensors file"
-                    : fmt::format("folder has {} but no {}", names.text(".safetensors file"), kShardIndex);
+      others.empty() ? "folder has no .safetensors file"
+                     : fmt::format("folder has {} but no {}", list.text(".safetensors file"), kShardIndex);
   return Error{.status = Status::format, .message = problem, .path = folder};
 }
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 // The .safetensors of a model folder: model.safetensors.index.json with the shards that its weight_map names,
-// or model.safetensors, or all of model-00001-of-0000N.safetensors, or the only *.safetensors that is there;
-// and model-mla-delta.safetensors, whether the index names it or not.
+// or without one every model*.safetensors (of model-0000I-of-0000N.safetensors all N), or the only
+// *.safetensors that is there; and model-mla-delta.safetensors, whether the index names it or not.
 //
 //   {"metadata": {...}, "weight_map": {"TENSOR": "model-00001-of-00003.safetensors", ...}}
 
@@ -31,7 +31,7 @@ std::string path_in_folder(const std::string& folder, std::string_view name);
 
 /// Paths of a folder's shards, sorted; what the index says of the tensors is not checked yet.
 ///
-/// @error format  a broken index, a shard's name that leaves the folder, no or too many .safetensors
+/// @error format  a broken index, a shard's name that leaves the folder, no, too many or missing .safetensors
 Result<std::vector<std::string>> find_shards(const std::string& folder);
 
 /// Opens a folder's shards and checks that index and shards agree and that no tensor is there twice.

@@ -8,8 +8,6 @@
 #include "util/thread_pool.hpp"
 #include "util/try.hpp"
 
-#include <ml/target.hpp>
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,8 +29,12 @@ Error bad_value(Status status, std::uint64_t row, std::uint64_t col, std::string
 // One tensor on its way into the file.
 class Encoder {
  public:
-  Encoder(const RecipeTensor& source, const MlbArray& array, bool round)
-      : source_(source), array_(array), round_(round), info_(encoding_info(array.encoding)) {
+  Encoder(const RecipeTensor& source, const MlbArray& array, bool round, Target target)
+      : source_(source),
+        array_(array),
+        round_(round),
+        table_(kernels::quant_table_of(target)),
+        info_(encoding_info(array.encoding)) {
     const TensorView view{
         .encoding = array.encoding, .scale_type = array.scale_type, .rows = array.rows, .cols = array.cols};
     row_bytes_ = view.row_bytes();
@@ -81,8 +83,8 @@ class Encoder {
       }
       return {};
     }
-    const auto overflow = encode_int_group(kernels::quant_table_of(Target::best), array_.encoding,
-                                           array_.scale_type, x, array_.cols, round_, data, scales);
+    const auto overflow =
+        encode_int_group(table_, array_.encoding, array_.scale_type, x, array_.cols, round_, data, scales);
     if (!overflow) return {};
     return scale_overflow(array_.scale_type,
                           fmt::format("row {}, group {}", row + overflow->row, overflow->group));
@@ -91,6 +93,7 @@ class Encoder {
   const RecipeTensor& source_;
   const MlbArray& array_;
   bool round_;
+  const kernels::QuantTable& table_;
   const EncodingInfo& info_;
   std::uint64_t row_bytes_ = 0;
   std::uint64_t row_scale_bytes_ = 0;
@@ -117,7 +120,7 @@ class PayloadWriter {
  private:
   Result<void> write(std::size_t index) {
     const MlbArray& array = pack_.report.tensors[index].array;
-    const Encoder encoder(pack_.sources[index], array, pack_.round[index]);
+    const Encoder encoder(pack_.sources[index], array, pack_.round[index], pack_.options.target);
     const std::uint64_t piece_rows = encoder.piece_rows();
     const std::uint64_t batch_rows = std::min(array.rows, piece_rows * kPiecesAThread * pool_.n_threads());
     std::vector<std::byte> data(vector_size<std::byte>(Checked(batch_rows) * encoder.row_bytes()));

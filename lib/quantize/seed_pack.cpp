@@ -1,5 +1,6 @@
 #include "kernels/targets.hpp"
 #include "quantize/encode_matrix.hpp"
+#include "quantize/pack_other_files.hpp"
 #include "quantize/pack_work.hpp"
 #include "quantize/seed_pack_plan.hpp"
 #include "util/bytes.hpp"
@@ -188,7 +189,7 @@ class Packer {
 Result<void> write_other_files(const PackPlan& plan, OutputFolder& out) {
   if (!plan.config.empty()) ML_CHECK(out.write_file("config.json", as_bytes(std::string_view(plan.config))));
   for (const std::string& path : plan.copies) {
-    ML_TRY(const auto input, InputBytes::open_regular(path));
+    ML_TRY(const auto input, open_copied(path));
     ML_CHECK(out.write_file(std::filesystem::path(path).filename().string(), input->data()));
   }
   return out.write_file("model.safetensors.index.json", as_bytes(std::string_view(plan.layout.index)));

@@ -1,9 +1,9 @@
 #include "quantize/seed_pack_plan.hpp"
 
+#include "quantize/pack_other_files.hpp"
 #include "quantize/stack_experts.hpp"
 #include "util/bytes.hpp"
 #include "util/glob.hpp"
-#include "util/json.hpp"
 #include "util/refuse_inputs.hpp"
 #include "util/show_name.hpp"
 #include "util/text_hash.hpp"
@@ -29,33 +29,32 @@ constexpr std::string_view kLatent = ".self_attn.mla.";
 // They choose experts: no engine takes them but as BF16 (nanoseedlm(5), KINDS).
 constexpr std::array<std::string_view, 3> kRouters{".mlp.gate.weight", ".v_router.weight",
                                                    ".mlp.shared_expert_gate.weight"};
-// Beside the shards, where the input has them.
-constexpr std::array<std::string_view, 5> kCopied{"tokenizer.json", "tokenizer_config.json",
-                                                  "special_tokens_map.json", "chat_template.jinja",
-                                                  "generation_config.json"};
-constexpr std::string_view kConfig = "config.json";
-constexpr std::string_view kLoaderPart = "nanoseedlm_seeds.py";
-
 struct ShortName {
   std::string_view name;
   Encoding encoding;
 };
 constexpr std::array kShortNames{ShortName{"q8", Encoding::q8g64}, ShortName{"q4", Encoding::q4g64}};
 
-bool is_affine(const LayoutTensor& tensor) {
-  return tensor.dtype.empty() && encoding_info(tensor.encoding).bias_bytes != 0;
-}
 bool is_seeds(Encoding encoding) { return encoding_info(encoding).seed_bytes != 0; }
 
 Error no_input() { return {.status = Status::format, .message = "is no folder and no .safetensors"}; }
 
-Result<void> open_input(const std::string& input, PackPlan& plan) {
+Result<std::uint64_t> safetensors_start(std::span<const std::byte> start) {
+  if (looks_like_safetensors(start)) return kNoMaxBytes;
+  return no_input();
+}
+
+Result<void> open_input(const std::string& input, const std::shared_ptr<const InputBytes>& piped,
+                        PackPlan& plan) {
   std::error_code error;
-  plan.folder = std::filesystem::is_directory(input, error);
+  plan.folder = piped == nullptr && std::filesystem::is_directory(input, error);
   if (plan.folder) {
     ML_TRY(plan.shards, open_shards(input));
   } else {
-    ML_TRY(auto bytes, InputBytes::open_regular(input));  // it is read again when it is packed
+    std::shared_ptr<const InputBytes> bytes = piped;
+    if (bytes == nullptr) {
+      ML_TRY(bytes, InputBytes::open_regular(input));  // it is read again when it is packed
+    }
     if (!looks_like_safetensors(bytes->data())) return with_path(no_input(), input);
     auto file = read_safetensors(bytes->data());
     if (!file) return with_path(std::move(file.error()), input);
@@ -132,6 +131,7 @@ class Chooser {
     if (wish.rule || source.name.ends_with(kWeight)) row.kept = reason;
     if (wish.encoding == Encoding::bf16 || !reason.empty()) {
       tensor.dtype = "BF16";
+      if (is_one_row(tensor.shape)) tensor.shape = {tensor.shape.back()};
       if (source.name.find(kLatent) != source.name.npos && source.name.ends_with(kWeight))
         tensor.name.resize(tensor.name.size() - kWeight.size());
       return tensor;
@@ -189,64 +189,15 @@ class Chooser {
     return {};
   }
 
+  // [1, C] and [1, 1, C]: the format writes one row of BF16 as [C].
+  static bool is_one_row(const std::vector<std::uint64_t>& shape) {
+    return (shape.size() == 2 || shape.size() == 3) &&
+           std::all_of(shape.begin(), shape.end() - 1, [](std::uint64_t dim) { return dim == 1; });
+  }
+
   const SeedPackOptions& options_;
   std::vector<bool> used_;
 };
-
-// config.json for the written folder.
-Result<std::string> make_config(const std::string& path, const SeedPackOptions& options,
-                                const std::vector<LayoutTensor>& tensors) {
-  ML_TRY(const auto input, InputBytes::open_regular(path, kMaxJsonBytes));
-  auto parsed = parse_ordered_json(as_text(input->data()));
-  if (!parsed) return with_path(std::move(parsed.error()), path);
-  if (!parsed->is_object())
-    return Error{.status = Status::format, .message = "is no JSON object", .path = path};
-  nlohmann::ordered_json& config = *parsed;
-  for (const char* key : {"auto_map", "quantization", "model_file"}) config.erase(key);
-  if (options.latent != nullptr) {
-    config["mla_ranks"] = options.latent->ranks;
-    config["mla_rope_dim"] = 128;
-  }
-  if (std::any_of(tensors.begin(), tensors.end(), is_affine)) {
-    nlohmann::ordered_json quantization{{"group_size", 64}, {"bits", 8}, {"mode", "affine"}};
-    for (const LayoutTensor& tensor : tensors) {
-      if (!is_affine(tensor) || tensor.encoding == Encoding::q8g64) continue;
-      std::string module = tensor.name;
-      if (module.ends_with(kWeight)) module.resize(module.size() - kWeight.size());
-      append_key(quantization.get_ref<nlohmann::ordered_json::object_t&>(), module) = {
-          {"group_size", encoding_info(tensor.encoding).block_weights}, {"bits", 4}};
-    }
-    config["quantization"] = std::move(quantization);
-  }
-  if (!options.loader.empty())
-    config["model_file"] = std::filesystem::path(options.loader).filename().string();
-  return config.dump(2) + "\n";
-}
-
-Result<void> find_other_files(const std::string& input, const SeedPackOptions& options, PackPlan& plan) {
-  std::error_code error;
-  const auto exists = [&](const std::string& path) { return std::filesystem::exists(path, error); };
-  if (const std::string path = path_in_folder(input, kConfig); exists(path)) {
-    ML_TRY(plan.config, make_config(path, options, plan.tensors));
-    plan.report.files.emplace_back(kConfig);
-  }
-  for (const std::string_view name : kCopied) {
-    if (const std::string path = path_in_folder(input, name); exists(path)) plan.copies.push_back(path);
-  }
-  if (!options.loader.empty()) {
-    ML_CHECK(InputBytes::open_regular(options.loader));  // now, not after the search
-    plan.copies.push_back(options.loader);
-    const auto part = std::filesystem::path(options.loader).replace_filename(kLoaderPart).string();
-    if (part != options.loader && exists(part)) plan.copies.push_back(part);
-  }
-  for (const std::string& path : plan.copies)
-    plan.report.files.push_back(std::filesystem::path(path).filename().string());
-  plan.report.files.emplace_back(kShardIndex);
-  plan.owned = plan.report.files;
-  plan.owned.emplace_back(kConfig);
-  for (const std::string_view name : kCopied) plan.owned.emplace_back(name);
-  return {};
-}
 
 Result<void> check_options(const SeedPackOptions& options) {
   const auto writable = [](Encoding encoding) {
@@ -257,10 +208,8 @@ Result<void> check_options(const SeedPackOptions& options) {
   if (!all) return Error{.status = Status::arg, .message = "an encoding that seed-pack does not write"};
   if (options.shard_bytes == 0)
     return Error{.status = Status::arg, .message = "shard size is 0, must be at least 1"};
-  const std::string loader = std::filesystem::path(options.loader).filename().string();
-  const bool taken = loader == kConfig || loader == kShardIndex || loader.ends_with(".safetensors") ||
-                     std::find(kCopied.begin(), kCopied.end(), loader) != kCopied.end();
-  if (taken) {
+  if (const std::string loader = std::filesystem::path(options.loader).filename().string();
+      is_file_of_folder(loader)) {
     return Error{.status = Status::arg,
                  .message = fmt::format("the loader is called {}, as another file of the folder", loader),
                  .path = options.loader};
@@ -320,15 +269,26 @@ std::optional<Encoding> find_pack_encoding(std::string_view name) {
   return found;
 }
 
+Result<std::shared_ptr<const InputBytes>> read_piped(const std::string& input) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(input, error);
+  if (input != "-" && (!std::filesystem::exists(status) || std::filesystem::is_directory(status) ||
+                       std::filesystem::is_regular_file(status)))
+    return std::shared_ptr<const InputBytes>();
+  return InputBytes::open(input, {}, safetensors_start);
+}
+
 Result<PackPlan> make_pack_plan(const std::string& input, const std::string& output,
                                 const SeedPackOptions& options) {
   ML_CHECK(check_options(options));
   std::error_code error;
-  if (std::filesystem::equivalent(input, output, error))
-    return Error{.status = Status::arg, .message = "output and input are the same", .path = output};
-  ML_CHECK(check_work(input, output, options.work));
+  if (options.piped == nullptr) {
+    if (std::filesystem::equivalent(input, output, error))
+      return Error{.status = Status::arg, .message = "output and input are the same", .path = output};
+    ML_CHECK(check_work(input, output, options.work));
+  }
   PackPlan plan;
-  ML_CHECK(open_input(input, plan));
+  ML_CHECK(open_input(input, options.piped, plan));
   ML_CHECK(find_sources(options, plan));
   if (plan.folder) ML_CHECK(stack_experts(input, plan.sources));
   if (options.latent != nullptr) {
@@ -339,9 +299,10 @@ Result<PackPlan> make_pack_plan(const std::string& input, const std::string& out
   Chooser chooser(options);
   for (const PackSource& pack_source : plan.sources) {
     const CheckpointTensor& source = pack_source.tensor;
-    PackedTensor row{.source_encoding = std::string(source.dtype), .shape = source.shape};
+    PackedTensor row{.source_encoding = std::string(source.dtype)};
     LayoutTensor tensor = chooser.choose(source, row);
     row.name = tensor.name;
+    row.shape = tensor.shape;
     row.encoding = tensor.dtype == "BF16" ? "bf16"
                    : tensor.dtype.empty() ? std::string(encoding_info(tensor.encoding).name)
                                           : tensor.dtype;

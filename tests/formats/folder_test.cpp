@@ -3,6 +3,8 @@
 #include "data.hpp"
 #include "formats/folder.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <functional>
 
@@ -302,6 +304,49 @@ TEST_CASE("without an index there must be one safetensors file", "[formats]") {
   CHECK(open_it() == "");
   folder.write("model.safetensors", "");
   CHECK(open_it() == folder.file("model.safetensors") + ": file is empty (ML_E_FORMAT, offset 0)");
+}
+
+TEST_CASE("without an index every model*.safetensors is read", "[formats]") {
+  const TempFolder folder;
+  const TinyCheckpoint checkpoint;
+  const auto open_it = [&] {
+    const auto model = open_folder(folder.path(), {});
+    return model ? "" : describe(model.error());
+  };
+  const auto first = [](const std::string& name) { return name < "model.layers.1"; };
+  const auto rest = [&](const std::string& name) { return !first(name); };
+  const auto nothing_of = [&](const char* missing, const char* counts) {
+    return fmt::format(
+        "{}: {} is missing: the folder has {} files of that kind and no "
+        "model.safetensors.index.json (ML_E_FORMAT)",
+        folder.path(), missing, counts);
+  };
+  folder.write("config.json", checkpoint.config.dump());
+  folder.write("adapter.safetensors", "no model, not read");
+  folder.write("model.safetensors", checkpoint.safetensors(first));
+  CHECK(open_it().find("that the checkpoint lacks") != std::string::npos);
+  folder.write("model-rest.safetensors", checkpoint.safetensors(rest));
+  CHECK(open_it() == "");
+  folder.write("model-rest.safetensors", checkpoint.safetensors());
+  CHECK(open_it().find("model.safetensors: tensor is also in " + folder.file("model-rest.safetensors")) !=
+        std::string::npos);
+  folder.remove("model-rest.safetensors");
+  folder.write("model_2.safetensors", checkpoint.safetensors(rest));
+  CHECK(open_it() == "");
+
+  // Of a numbered set all files must be there, also beside others.
+  folder.write("model-00002-of-00003.safetensors", "not read");
+  CHECK(open_it() == nothing_of("model-00001-of-00003.safetensors", "1 of 3"));
+  folder.remove("model.safetensors");
+  folder.remove("model_2.safetensors");
+  CHECK(open_it() == nothing_of("model-00001-of-00003.safetensors", "1 of 3"));
+  folder.write("model-00001-of-00003.safetensors", checkpoint.safetensors(first));
+  CHECK(open_it() == nothing_of("model-00003-of-00003.safetensors", "2 of 3"));
+  folder.write("model-00003-of-00003.safetensors", checkpoint.safetensors([](const auto&) { return false; }));
+  folder.write("model-00002-of-00003.safetensors", checkpoint.safetensors(rest));
+  CHECK(open_it() == "");
+  folder.write("model-99999-of-99999.safetensors", "");
+  CHECK(open_it() == nothing_of("model-00001-of-99999.safetensors", "1 of 99999"));
 }
 
 TEST_CASE("no changed byte of config.json or of the index does more than one clear error", "[formats]") {

@@ -1,6 +1,9 @@
 #include "catch.hpp"
 #include "folder.hpp"
 #include "formats/folder.hpp"
+#include "formats/shards.hpp"
+
+#include <ml/seed_pack.hpp>
 
 #include <functional>
 
@@ -150,6 +153,35 @@ TEST_CASE("every layer may be dense or sparse, and there may be one expert", "[c
   CHECK(outcome([](TinyMova& c) {
           c.config["rope_parameters"].erase("rope_theta"), c.config["rope_theta"] = 1e4;
         }) == "");
+}
+
+TEST_CASE("a packed folder with one expert opens, its routers written as one row", "[convert]") {
+  const TempFolder folder;
+  TinyMova checkpoint;
+  checkpoint.config["num_experts"] = checkpoint.config["num_experts_per_tok"] = 1;
+  checkpoint.config["mova_num_experts"] = 1;
+  for (auto& [name, entry] : checkpoint.tensors) {
+    if (name.find("experts") != std::string::npos && name.find("shared") == std::string::npos)
+      entry.shape[0] = 1;
+    if (name.find("v_router") != std::string::npos || name.find("mlp.gate.") != std::string::npos)
+      entry.shape[0] = 1;
+  }
+  checkpoint.write(folder);
+  REQUIRE(open_folder(folder.path(), {}));
+  for (const Encoding encoding : {Encoding::bf16, Encoding::q8g64}) {
+    const std::string out = folder.file(std::string(encoding_info(encoding).name));
+    REQUIRE(pack_model(folder.path(), out, {.encoding = encoding, .threads = 2}));
+    const auto model = open_folder(out, {});
+    REQUIRE(model);
+    CHECK(model->find(Role::router, 1)->view.rows == 1);
+    CHECK(model->find(Role::v_router, 1)->view.cols == 128);
+    const auto shards = open_shards(out);
+    REQUIRE(shards);
+    for (const SafetensorsTensor& tensor : (*shards)[0].file.tensors) {
+      if (tensor.name.ends_with("router.weight") || tensor.name.ends_with("mlp.gate.weight"))
+        CHECK(tensor.shape == std::vector<std::uint64_t>{128});
+    }
+  }
 }
 
 TEST_CASE("every value of a config that K2-Horizon cannot have is named", "[convert]") {

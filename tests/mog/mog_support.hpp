@@ -16,8 +16,10 @@ inline std::string recipe_path(const std::string& name) {
 
 /// Packs a checkpoint into `out`, which may exist.
 inline ml::MogPackReport pack_mog(const std::string& recipe, const std::string& root, const std::string& out,
-                                  const std::vector<ml::MogOverride>& overrides = {}, unsigned threads = 0) {
-  const auto pack = ml::MogPack::plan(recipe, {.root = root, .overrides = overrides, .threads = threads});
+                                  const std::vector<ml::MogOverride>& overrides = {}, unsigned threads = 0,
+                                  ml::Target target = ml::Target::best) {
+  const auto pack =
+      ml::MogPack::plan(recipe, {.root = root, .overrides = overrides, .threads = threads, .target = target});
   if (!pack) FAIL(ml::describe(pack.error()));
   auto file = ml::OutputFile::create(out, {.force = true});
   REQUIRE(file);

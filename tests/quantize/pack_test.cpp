@@ -203,6 +203,34 @@ TEST_CASE("columns that do not fit stay BF16 and the report says why", "[seedlm]
   CHECK(n == 2);
 }
 
+TEST_CASE("one row of BF16 is written as [C]", "[seedlm]") {
+  TempFolder folder;
+  using Shapes = std::map<std::string, std::vector<std::uint64_t>>;
+  const Shapes shapes{{"a.weight", {1, 64}}, {"b", {1, 1, 8}}, {"c", {2, 8}},
+                      {"d", {1, 2, 8}},      {"e", {8}},       {"f", {1, 1, 1, 8}}};
+  Parts parts;
+  for (const auto& [name, shape] : shapes) parts.add(name, name == "a.weight" ? "F32" : "BF16", shape);
+  parts.add("ids", "I64", {1, 8});
+  const PackReport report =
+      pack(parts.write(folder), folder.file("y.safetensors"), {.encoding = Encoding::bf16});
+  const auto written = inspect(folder.file("y.safetensors"));
+  REQUIRE(written);
+  Shapes found;
+  for (const InfoArray& array : written->arrays) found[array.name] = array.shape;
+  CHECK(found == Shapes{{"a.weight", {64}},
+                        {"b", {8}},
+                        {"c", {2, 8}},
+                        {"d", {1, 2, 8}},
+                        {"e", {8}},
+                        {"f", {1, 1, 1, 8}},
+                        {"ids", {1, 8}}});
+  for (const PackedTensor& tensor : report.tensors) CHECK(tensor.shape == found[tensor.name]);
+  // Encoded, a row stays a matrix.
+  CHECK(pack(folder.file("x.safetensors"), folder.file("z.safetensors"), {.encoding = Encoding::q8g64})
+            .tensors[0]
+            .shape == std::vector<std::uint64_t>{1, 64});
+}
+
 TEST_CASE("weights that are infinite as BF16 are named by row and column", "[seedlm]") {
   const TempFolder folder;
   TinyCheckpoint tiny;

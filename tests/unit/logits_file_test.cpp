@@ -81,6 +81,13 @@ TEST_CASE("a logit file gives back what was written", "[evaluation]") {
     }
   }
   CHECK_FALSE(LogitsFile::sniff(folder.file("absent")));
+  const auto opened = open_model_or_logits(folder.file("logits"));
+  REQUIRE(opened);
+  CHECK(std::get<LogitsFile>(*opened).header().vocab == 7);
+  const auto model = open_model_or_logits(data_path("models/stories260K"));
+  REQUIRE(model);
+  CHECK(std::get<Model>(*model).format() == "folder");
+  CHECK(open_model_or_logits(folder.file("absent")).error().status == Status::io);
   write_rows(folder.file("short"), LogitPrecision::bits16, 3);
   CHECK_FALSE(LogitsFile::open(folder.file("short")));
 }

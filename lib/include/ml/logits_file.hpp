@@ -2,6 +2,7 @@
 
 #include <ml/evaluation.hpp>
 #include <ml/export.hpp>
+#include <ml/model.hpp>
 #include <ml/output.hpp>
 #include <ml/status.hpp>
 
@@ -10,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace ml {
@@ -55,12 +57,22 @@ class ML_API LogitsWriter {
   std::vector<std::byte> bytes_;
 };
 
+class ML_API LogitsFile;
+/// What a model is compared with: another model, or logits that were saved.
+using ModelOrLogits = std::variant<Model, LogitsFile>;
+
+/// Opens what a path names of the two, which its first bytes say; a pipe is read once.
+///
+/// @param path  as for Model::open(); "-" is standard input
+/// @error       as Model::open() and LogitsFile::open()
+ML_API Result<ModelOrLogits> open_model_or_logits(const std::string& path, const OpenOptions& options = {});
+
 /// A logit file, mapped. Its size and header are checked when it is opened, a row when it is read.
 class ML_API LogitsFile {
  public:
   /// @return true for a regular file that begins as a logit file does
   static bool sniff(const std::string& path);
-  /// @error io, format
+  /// @param path  may be a pipe; "-" is standard input  @error io, format
   static Result<LogitsFile> open(const std::string& path);
   /// The same of bytes that stay where they are. @error format
   static Result<LogitsFile> view(std::span<const std::byte> bytes);
@@ -74,6 +86,9 @@ class ML_API LogitsFile {
   Result<LogitsRow> read(std::uint64_t index, std::span<float> logits) const;
 
  private:
+  friend Result<ModelOrLogits> open_model_or_logits(const std::string& path, const OpenOptions& options);
+  static Result<LogitsFile> open(std::shared_ptr<const InputBytes> input, const std::string& path);
+
   std::shared_ptr<const void> storage_;
   std::span<const std::byte> bytes_;
   std::string path_;

@@ -224,6 +224,8 @@ ML_API bool is_matrix(Role role);
 /// True for a matrix of each head (q_rope_mix, q_lat, v_up): its products take float32 activations always.
 ML_API bool is_head_map(Role role);
 
+class InputBytes;
+
 struct OpenOptions {
   /// Skips the pass over all Q8_0 quants (no byte may be -128). Only for files that were checked before.
   bool trust = false;
@@ -244,8 +246,7 @@ class ML_API Model {
   /// quantized are copied: their scales stand between their quants).
   ///
   /// @param path        a .mlb, .mog or .gguf file (the first of its splits), a model folder or its
-  /// config.json;
-  ///                    "-" reads standard input into memory
+  ///                    config.json; "-" reads standard input into memory
   /// @return            the model; its views stay valid while it or a copy lives
   /// @error io          cannot open or read; os_errno says why
   /// @error format      bytes break the format; offset is the first wrong byte
@@ -282,6 +283,9 @@ class ML_API Model {
   std::uint64_t n_weights() const;
 
  private:
+  friend Result<Model> open_model(std::shared_ptr<const InputBytes> input, const std::string& path,
+                                  const OpenOptions& options);
+
   ModelDesc desc_;
   std::string_view format_;
   std::vector<Tensor> tensors_;

@@ -4,6 +4,7 @@
 #include <ml/mog.hpp>
 #include <ml/output.hpp>
 #include <ml/status.hpp>
+#include <ml/target.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -23,6 +24,7 @@ struct MogPackOptions {
   std::string root = {};  ///< folder that the recipe's files are in; empty: that of the recipe
   std::vector<MogOverride> overrides = {};  ///< the last one that matches counts
   unsigned threads = 0;                     ///< 0: all cores; never changes a bit of the file
+  Target target = Target::best;             ///< nor does this
   /// Called now and then, never from two threads at once, with bytes written and bytes in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};
 };
@@ -56,7 +58,7 @@ class ML_API MogPack {
  public:
   /// Reads a recipe and the checkpoint that it names.
   ///
-  /// @param recipe  path of the JSON
+  /// @param recipe  path of the JSON; "-" is standard input, whose folder is the current one
   /// @error io, format, shape, unsupported, limit   a mistake in the recipe; the message names its JSON path
   /// @error arg     an override that names no encoding or matches no tensor
   /// @source        mog-pack(1), RECIPES

@@ -10,12 +10,15 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace ml {
+
+class InputBytes;
 
 /// Which encoding the tensors with matching names get. `*` is any text, `?` any character.
 struct PackRule {
@@ -38,8 +41,11 @@ struct SeedPackOptions {
   std::vector<PackRule> rules = {};  ///< the last one that matches decides, for any tensor
   std::optional<Encoding> mla = {};  ///< of the tensors *.self_attn.mla.*; unset: as `encoding`
   std::uint64_t shard_bytes = 4'500'000'000;
-  std::string loader = {};  ///< a Python file to copy and to name as config.json's model_file; empty: none
-  std::vector<std::string> inputs = {};  ///< files that were read besides; replacing one is refused
+  /// A Python file to copy and to name as config.json's model_file; empty: the one that the input's names,
+  /// where it is there.
+  std::string loader = {};
+  std::shared_ptr<const InputBytes> piped = {};  ///< of read_piped(); null: the input is opened by its path
+  std::vector<std::string> inputs = {};          ///< files that were read besides; replacing one is refused
   std::string work = {};  ///< a folder that keeps searched tensors for another try; empty: none
   /// Tensors that take the place of others (plan_latent() or convert_to_latent() of the input); null: none.
   const LatentConversion* latent = nullptr;
@@ -75,11 +81,22 @@ struct PackReport {
   std::vector<PackedTensor> tensors = {};  ///< in writing order
   std::vector<std::string> files = {};     ///< names in the output folder, or the output file
   std::vector<Error> warnings = {};        ///< entries that were passed over
+  std::vector<std::string> notes = {};     ///< what else a user should know; a line each
   std::uint64_t n_bytes = 0;               ///< of all shards
   std::uint64_t n_weights = 0;
   double bits_per_weight = 0;  ///< bits of all entries over n_weights
   double seconds = 0;
 };
+
+/// Reads a single .safetensors that can be read only once, for SeedPackOptions::piped: planning and packing
+/// then use the same bytes.
+///
+/// @param input  a pipe or device; "-" is standard input
+/// @return       null for a folder, a regular file or nothing, which plan_pack() and pack_model() open
+/// themselves
+/// @error io, nomem
+/// @error format  it does not begin as a .safetensors does; nothing more is waited for
+ML_API Result<std::shared_ptr<const InputBytes>> read_piped(const std::string& input);
 
 /// What pack_model() would write: every size exact, nothing written.
 ///
@@ -93,7 +110,8 @@ ML_API Result<PackReport> plan_pack(const std::string& input, const std::string&
 /// @param output  appears complete, or not at all
 /// @error arg     no matrix matches a rule; output and input are the same, or the output holds a file that is
 ///                an input under another name
-/// @error format, shape, limit, io
+/// @error io      also a pipe without SeedPackOptions::piped
+/// @error format, shape, limit
 /// @cost          memory: the largest tensor as BF16 and encoded
 /// @source        nanoseedlm(5)
 ML_API Result<PackReport> pack_model(const std::string& input, const std::string& output,

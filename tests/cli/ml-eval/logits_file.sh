@@ -9,6 +9,18 @@ run q4.mlb -m "$story/tokenizer.json" text --against "$story" --json > model.jso
 for bits in 16 32; do run q4.mlb -m "$story/tokenizer.json" text --against base$bits --json > base$bits.json; done
 run "$story" text --against base32 --json > self32.json
 run "$story" text --against base16 --json > self16.json
+# A pipe is read once, whichever of the two it holds.
+name_of() { sed 's/"against":"[^"]*"/"against":""/' "$1"; }
+piped() { run q4.mlb -m "$story/tokenizer.json" text --json "$@" > piped.json; }
+mlb-quant -q "$story" --type q8_0 -o q8.mlb
+run q4.mlb -m "$story/tokenizer.json" text --against q8.mlb --json > q8.json
+piped --against <(cat base16); cmp <(name_of piped.json) <(name_of base16.json)
+cat base32 | piped --against -; cmp <(name_of piped.json) <(name_of base32.json)
+piped --against - < base32; cmp <(name_of piped.json) <(name_of base32.json)
+piped --against <(cat q8.mlb); cmp <(name_of piped.json) <(name_of q8.json)
+cat q8.mlb | piped --against -; cmp <(name_of piped.json) <(name_of q8.json)
+mkfifo fifo; cat base16 > fifo & piped --against fifo; cmp <(name_of piped.json) <(name_of base16.json)
+wait
 python3 - <<'END'
 import json
 model, base16, base32, self16, self32 = (json.load(open(name + ".json")) for name in ("model", "base16", "base32", "self16", "self32"))
@@ -30,6 +42,9 @@ printf 'Another text of some words.' > other
 try() { local rc=0; run "$@" > out || rc=$?; [ $rc -eq 1 ] && [ ! -s out ]; }
 try "$story" text --against damaged
 try "$story" text --against short
+try "$story" text --against <(head -c 3000 base16)
+try "$story" text --against <(echo no model)
+try "$story" text --against <(cat base16 /dev/zero)
 try "$story" other --against base16
 try "$story" text --stride 10 --against base16
 try "$ML_TEST_DATA/oracle/llama2-mha" -m "$story/tokenizer.json" text --against base16

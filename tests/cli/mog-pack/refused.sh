@@ -8,7 +8,6 @@ fails() {
   [ ! -e out.mog ]
 }
 fails "$recipe" --root "$model" --set 'layers.7.*=f32'
-fails "$recipe" --root "$model" --set 'embed=int5'
 fails "$ML_TEST_DATA/../../share/recipes/llama.json" --root "$model"
 fails "$recipe" --root nowhere
 sed 's/"weights": "."/"weights": "..\/x"/' "$recipe" >outside.json
@@ -18,6 +17,9 @@ fails slot.json --root "$model"
 echo '{"a": 1,' >broken.json
 fails broken.json
 fails missing.json
+fails -
+fails
+fails - <"$recipe"
 touch kept.mog
 rc=0
 mog-pack "$recipe" --root "$model" -o kept.mog || rc=$?

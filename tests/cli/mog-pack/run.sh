@@ -18,3 +18,14 @@ cmp a b
 mlt-encode -m q8.mog -d a
 mog-pack "$recipe" --root "$model" -o - -q >piped.mog
 cmp piped.mog q8.mog
+# The recipe from standard input; without --root the checkpoint is the current folder.
+mog-pack --root "$model" -o piped.mog -f -q <"$recipe"
+cmp piped.mog q8.mog
+cat "$recipe" | mog-pack - --root "$model" -o piped.mog -f -q
+cmp piped.mog q8.mog
+(cd "$model" && mog-pack -q <"$recipe") >piped.mog
+cmp piped.mog q8.mog
+# Every target writes the same bytes.
+mog-pack "$recipe" --root "$model" --set '*_proj=int4_g32_f16' -o best.mog -q
+ML_TARGET=scalar mog-pack "$recipe" --root "$model" --set '*_proj=int4_g32_f16' -o scalar.mog -q
+cmp scalar.mog best.mog
