@@ -1,6 +1,7 @@
 #include "convert/gguf_tensors.hpp"
 
 #include "convert/gguf_copy.hpp"
+#include "formats/defect_list.hpp"
 #include "model/rope_rows.hpp"
 #include "util/name_list.hpp"
 #include "util/show_name.hpp"
@@ -24,11 +25,34 @@ constexpr std::string_view kFactors = "rope_freqs.weight";
 // One model's tensors becoming ours.
 class Mapper {
  public:
+  /// @param defects  not null: goes on after a defect, which goes there
   Mapper(const GgufFiles& files, const GgufArch& arch, const ModelDesc& desc,
-         const GgufTensorOptions& options)
-      : files_(files), arch_(arch), desc_(desc), options_(options) {}
+         const GgufTensorOptions& options, DefectList* defects = nullptr)
+      : files_(files), arch_(arch), desc_(desc), options_(options), defects_(defects) {}
 
   Result<MappedTensors> map() {
+    ML_CHECK(plan_all());
+    return copy_gguf_tensors(std::move(takes_));
+  }
+
+  Result<void> check() {
+    ML_CHECK(plan_all());
+    for (const GgufTake& take : takes_) {  // what other weights may be is asked of the file's own tensors
+      if (take.negative_exp) ML_CHECK(pass(copy_gguf_tensors({take})));
+    }
+    return {};
+  }
+
+ private:
+  template <class T>
+  Result<void> pass(const Result<T>& result) {
+    if (result) return {};
+    if (defects_ == nullptr) return result.error();
+    defects_->add(result.error());
+    return {};
+  }
+
+  Result<void> plan_all() {
     ML_TRY(n_further_, GgufKeys(files_, arch_.name).count("nextn_predict_layers", 0));
     ML_CHECK(take(Role::tok_emb, kNoLayer));
     for (std::uint32_t layer = 0; layer < desc_.n_layers(); ++layer) {
@@ -37,15 +61,13 @@ class Mapper {
     ML_CHECK(take(Role::final_norm, kNoLayer));
     if (!desc_.shared_classifier) ML_CHECK(take(Role::wcls, kNoLayer));
     if (!missing_.empty()) {
-      return Error{
+      ML_CHECK(pass(Result<void>(Error{
           .status = Status::format,
-          .message = fmt::format("the metadata implies {} that the file lacks", missing_.text("tensor"))};
+          .message = fmt::format("the metadata implies {} that the file lacks", missing_.text("tensor"))})));
     }
-    ML_CHECK(check_rest());
-    return copy_gguf_tensors(std::move(takes_));
+    return check_rest();
   }
 
- private:
   static std::string name_of(const TensorRow& row, std::uint32_t layer) {
     return layer == kNoLayer ? std::string(row.name) : fmt::format("blk.{}.{}", layer, row.name);
   }
@@ -71,7 +93,7 @@ class Mapper {
     auto taken = plan(row, shape, *found.tensor);
     if (!taken) {
       if (taken.error().tensor.empty()) taken.error().tensor = show_name(found.tensor->name);
-      return with_path(std::move(taken.error()), found.part->path);
+      return pass(Result<void>(with_path(std::move(taken.error()), found.part->path)));
     }
     taken->role = row.role;
     taken->layer = layer;
@@ -180,7 +202,7 @@ class Mapper {
   }
 
   // Every tensor that nothing took must be one that may stay behind.
-  Result<void> check_rest() const {
+  Result<void> check_rest() {
     NameList unknown;
     for (const GgufPart& part : files_.parts()) {
       for (const GgufTensor& tensor : part.file.tensors) {
@@ -192,17 +214,19 @@ class Mapper {
           unknown.add(tensor.name);
         } else if (std::any_of(tensor.data.begin(), tensor.data.end(),
                                [](std::byte byte) { return byte != std::byte{0}; })) {
-          return Error{.status = Status::unsupported,
-                       .message = "bias is not 0: only those of queries, keys and values can be kept",
-                       .path = part.path,
-                       .tensor = show_name(tensor.name)};
+          ML_CHECK(pass(Result<void>(
+              Error{.status = Status::unsupported,
+                    .message = "bias is not 0: only those of queries, keys and values can be kept",
+                    .path = part.path,
+                    .tensor = show_name(tensor.name)})));
         }
       }
     }
     if (unknown.empty()) return {};
-    return Error{.status = Status::format,
-                 .message = fmt::format("the file holds {} that a {} model with this metadata has not",
-                                        unknown.text("tensor"), arch_.name)};
+    return pass(Result<void>(
+        Error{.status = Status::format,
+              .message = fmt::format("the file holds {} that a {} model with this metadata has not",
+                                     unknown.text("tensor"), arch_.name)}));
   }
 
   // Of a layer that predicts further tokens.
@@ -217,7 +241,8 @@ class Mapper {
   const GgufFiles& files_;
   const GgufArch& arch_;
   const ModelDesc& desc_;
-  const GgufTensorOptions& options_;
+  const GgufTensorOptions options_;
+  DefectList* const defects_;
   std::vector<GgufTake> takes_;
   std::uint64_t n_further_ = 0;  // layers that predict further tokens, behind the model's own
   TextSet used_;
@@ -229,6 +254,13 @@ class Mapper {
 Result<MappedTensors> map_gguf_tensors(const GgufFiles& files, const GgufArch& arch, const ModelDesc& desc,
                                        const GgufTensorOptions& options) {
   return Mapper(files, arch, desc, options).map();
+}
+
+std::vector<Error> check_gguf_tensors(const GgufFiles& files, const GgufArch& arch, const ModelDesc& desc) {
+  DefectList defects;
+  if (auto done = Mapper(files, arch, desc, {.decode = true}, &defects).check(); !done)
+    defects.add(std::move(done.error()));
+  return defects.take();
 }
 
 }  // namespace ml

@@ -20,4 +20,8 @@ struct GgufTensorOptions {
 Result<MappedTensors> map_gguf_tensors(const GgufFiles& files, const GgufArch& arch, const ModelDesc& desc,
                                        const GgufTensorOptions& options);
 
+/// The same without the tensors: everything that keeps them from being mapped but values of weights, at most
+/// as many defects as a DefectList holds.
+std::vector<Error> check_gguf_tensors(const GgufFiles& files, const GgufArch& arch, const ModelDesc& desc);
+
 }  // namespace ml

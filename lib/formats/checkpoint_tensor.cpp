@@ -39,17 +39,17 @@ struct Dims {
 
 class Joiner {
  public:
-  explicit Joiner(std::span<const CheckpointEntry> entries) {
+  Joiner(std::span<const CheckpointEntry> entries, DefectList* defects) : defects_(defects) {
     for (const CheckpointEntry& entry : entries) by_name_.emplace(entry.tensor->name, &entry);
   }
 
   Result<std::vector<CheckpointTensor>> join(std::span<const CheckpointEntry> entries) {
     for (const CheckpointEntry& entry : entries) {
-      if (entry.tensor->name.ends_with(kSeeds)) ML_CHECK(join_seeds(entry));
+      if (entry.tensor->name.ends_with(kSeeds)) ML_CHECK(pass(join_seeds(entry)));
     }
     for (const CheckpointEntry& entry : entries) {
       if (entry.tensor->name.ends_with(kScales) && !used_.contains(entry.tensor))
-        ML_CHECK(join_affine(entry));
+        ML_CHECK(pass(join_affine(entry)));
     }
     const bool encoded = !tensors_.empty();
     for (const CheckpointEntry& entry : entries) {
@@ -59,18 +59,25 @@ class Joiner {
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       const CheckpointTensor& tensor = tensors_[i];
       if (encoded && tensor.name.size() > kMaxEncodedName) {
-        return defect(
+        ML_CHECK(pass(defect(
             *tensor.entry,
             fmt::format("name has {} bytes, at most {} are allowed", tensor.name.size(), kMaxEncodedName),
-            Status::limit);
+            Status::limit)));
       }
       if (i > 0 && tensors_[i - 1].name == tensor.name)
-        return defect(*tensor.entry, fmt::format("{} is there twice", show_name(tensor.name)));
+        ML_CHECK(pass(defect(*tensor.entry, fmt::format("{} is there twice", show_name(tensor.name)))));
     }
     return std::move(tensors_);
   }
 
  private:
+  // A defect stops, or is kept where all are wanted.
+  Result<void> pass(Result<void> result) {
+    if (result || defects_ == nullptr) return result;
+    defects_->add(std::move(result.error()));
+    return {};
+  }
+
   const CheckpointEntry* find(const std::string& name) const {
     const auto found = by_name_.find(name);
     return found == by_name_.end() ? nullptr : found->second;
@@ -241,12 +248,14 @@ class Joiner {
   TextMap<const CheckpointEntry*> by_name_;
   std::unordered_set<const SafetensorsTensor*> used_;
   std::vector<CheckpointTensor> tensors_;
+  DefectList* defects_;
 };
 
 }  // namespace
 
-Result<std::vector<CheckpointTensor>> join_entries(std::span<const CheckpointEntry> entries) {
-  return Joiner(entries).join(entries);
+Result<std::vector<CheckpointTensor>> join_entries(std::span<const CheckpointEntry> entries,
+                                                   DefectList* defects) {
+  return Joiner(entries, defects).join(entries);
 }
 
 Error orphan_warning(const CheckpointTensor& tensor) {

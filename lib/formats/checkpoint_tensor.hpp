@@ -11,6 +11,7 @@
 //                                 ratio of the last dimensions of codes and scales tells bits and g
 //   any other                     a tensor of its own
 
+#include "formats/defect_list.hpp"
 #include "formats/safetensors.hpp"
 
 #include <optional>
@@ -41,11 +42,13 @@ inline constexpr std::size_t kMaxEncodedName = 95;
 /// Puts entries together. What the result points to must stay.
 ///
 /// @param entries  no name twice
+/// @param defects  not null: defects go there, and the entries that have none are put together all the same
 /// @return         sorted by name
 /// @error format   a part that is missing, of another dtype or size, a scale that is not finite
 /// @error shape    dimensions that the encoding cannot have
 /// @error limit    a name over kMaxEncodedName
-Result<std::vector<CheckpointTensor>> join_entries(std::span<const CheckpointEntry> entries);
+Result<std::vector<CheckpointTensor>> join_entries(std::span<const CheckpointEntry> entries,
+                                                   DefectList* defects = nullptr);
 
 /// What readers pass over: "part of ... without ...".
 Error orphan_warning(const CheckpointTensor& tensor);

@@ -23,6 +23,15 @@ class DefectList {
       ++n_more_;
     }
   }
+  /// Counts one more; make() gives it where it is kept. What is not costs no text.
+  template <class Make>
+  void add_made(const Make& make) {
+    if (defects_.size() < kMax) {
+      defects_.push_back(make());
+    } else {
+      ++n_more_;
+    }
+  }
   bool empty() const { return defects_.empty(); }
 
   /// @return the defects; a last one counts those beyond kMax

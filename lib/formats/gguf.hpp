@@ -120,7 +120,8 @@ bool is_gguf(std::span<const std::byte> bytes);
 /// @cost               memory of a small multiple of the metadata's bytes
 Result<GgufFile> read_gguf(std::span<const std::byte> bytes);
 
-/// The same, but goes on after a defect as far as that is possible: what could be read, and all defects.
+/// The same, but goes on after a defect as far as that is possible: what could be read, and all defects. No
+/// tensors overlap.
 struct GgufReading {
   GgufFile file;
   std::vector<Error> defects;

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 namespace ml {
 
@@ -367,22 +368,33 @@ class Reader {
     find_overlaps();
   }
 
+  // A tensor that overlaps one before it is taken out: a small file could name the same bytes very often.
   void find_overlaps() {
-    std::vector<const GgufTensor*> order;
-    for (const GgufTensor& tensor : out_.file.tensors) order.push_back(&tensor);
+    std::vector<GgufTensor>& tensors = out_.file.tensors;
+    std::vector<std::size_t> order(tensors.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(),
-                     [](const GgufTensor* a, const GgufTensor* b) { return a->offset < b->offset; });
+                     [&](std::size_t a, std::size_t b) { return tensors[a].offset < tensors[b].offset; });
+    std::vector<bool> overlaps(tensors.size());
     const GgufTensor* furthest = nullptr;
-    for (const GgufTensor* tensor : order) {
-      if (furthest != nullptr && tensor->offset < furthest->offset + furthest->data.size()) {
-        defect(fmt::format("data overlaps that of {}", show_name(furthest->name)), tensor->offset,
-               tensor->name);
+    for (const std::size_t i : order) {
+      const GgufTensor& tensor = tensors[i];
+      if (furthest != nullptr && tensor.offset < furthest->offset + furthest->data.size()) {
+        defect(fmt::format("data overlaps that of {}", show_name(furthest->name)), tensor.offset,
+               tensor.name);
+        overlaps[i] = true;
       }
       if (furthest == nullptr ||
-          tensor->offset + tensor->data.size() > furthest->offset + furthest->data.size()) {
-        furthest = tensor;
+          tensor.offset + tensor.data.size() > furthest->offset + furthest->data.size()) {
+        furthest = &tensor;
       }
     }
+    std::vector<GgufTensor> apart;
+    apart.reserve(tensors.size());
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      if (!overlaps[i]) apart.push_back(std::move(tensors[i]));
+    }
+    tensors = std::move(apart);
   }
 
   std::span<const std::byte> bytes_;

@@ -1,6 +1,7 @@
 #include "formats/imatrix.hpp"
 
 #include "convert/gguf_imatrix.hpp"
+#include "formats/defect_list.hpp"
 #include "util/bytes.hpp"
 #include "util/try.hpp"
 
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 // An MLI1 file, all little-endian, nothing padded (mli(5)):
 //
@@ -57,11 +59,24 @@ Result<void> check_dimension(std::string_view name, std::uint32_t value, std::ui
   return {};
 }
 
+std::vector<Error> shape_defects(const ImatrixShape& shape) {
+  std::vector<Error> defects;
+  const auto check = [&](std::string_view name, std::uint32_t value, std::uint32_t multiple,
+                         std::uint64_t offset) {
+    if (auto sound = check_dimension(name, value, multiple, offset); !sound)
+      defects.push_back(std::move(sound.error()));
+  };
+  check("n_layers", shape.n_layers, 1, kLayersAt);
+  check("dim", shape.dim, kBlock, kDimAt);
+  check("hidden_dim", shape.hidden_dim, kBlock, kHiddenAt);
+  check("q_dim", shape.q_dim, kBlock, kQDimAt);
+  return defects;
+}
+
 Result<void> check_shape(const ImatrixShape& shape) {
-  ML_CHECK(check_dimension("n_layers", shape.n_layers, 1, kLayersAt));
-  ML_CHECK(check_dimension("dim", shape.dim, kBlock, kDimAt));
-  ML_CHECK(check_dimension("hidden_dim", shape.hidden_dim, kBlock, kHiddenAt));
-  return check_dimension("q_dim", shape.q_dim, kBlock, kQDimAt);
+  std::vector<Error> defects = shape_defects(shape);
+  if (!defects.empty()) return std::move(defects.front());
+  return {};
 }
 
 struct Header {
@@ -77,7 +92,8 @@ bool looks_like_dat(std::span<const std::byte> bytes) {
 }
 
 // The header alone, whatever follows it.
-Result<Header> read_fields(std::span<const std::byte> bytes) {
+// @param defects  not null: takes those that stand beside the one that is returned
+Result<Header> read_fields(std::span<const std::byte> bytes, std::vector<Error>* defects = nullptr) {
   if (bytes.empty()) return bad(Status::format, 0, "file is empty");
   if (!as_text(bytes).starts_with(kMagic.substr(0, std::min(bytes.size(), kMagic.size())))) {
     return bad(Status::format, 0,
@@ -100,17 +116,25 @@ Result<Header> read_fields(std::span<const std::byte> bytes) {
                           .q_dim = u32(kQDimAt)},
                 .tokens = load_le<std::uint64_t>(bytes.data() + kTokensAt),
                 .classifier_tokens = load_le<std::uint64_t>(bytes.data() + kClassifierTokensAt)};
-  if (header.shape.q_dim == header.shape.dim && header.shape.dim != 0) {
-    return bad(Status::format, kQDimAt,
-               fmt::format("q_dim is {}, must be 0 where it is dim", header.shape.dim));
+  std::vector<Error> found;
+  const bool q_dim_is_dim = header.shape.q_dim == header.shape.dim && header.shape.dim != 0;
+  if (q_dim_is_dim) {
+    found.push_back(bad(Status::format, kQDimAt,
+                        fmt::format("q_dim is {}, must be 0 where it is dim", header.shape.dim)));
   }
+  const bool own_q_dim = header.shape.q_dim != 0 && !q_dim_is_dim;
   if (header.shape.q_dim == 0) header.shape.q_dim = header.shape.dim;
-  ML_CHECK(check_shape(header.shape));
-  return header;
+  for (Error& error : shape_defects(header.shape)) {
+    if (own_q_dim || error.offset != kQDimAt) found.push_back(std::move(error));  // else it is said of dim
+  }
+  if (found.empty()) return header;
+  Error first = std::move(found.front());
+  if (defects != nullptr)
+    defects->assign(std::move_iterator(found.begin() + 1), std::move_iterator(found.end()));
+  return first;
 }
 
-Result<Header> read_header(std::span<const std::byte> bytes) {
-  ML_TRY(const Header header, read_fields(bytes));
+std::optional<Error> size_defect(const Header& header, std::span<const std::byte> bytes) {
   const std::uint64_t wanted = imatrix_sum_offset(header.shape.n_sums());
   if (bytes.size() < wanted) {
     return bad(Status::format, bytes.size(),
@@ -119,30 +143,44 @@ Result<Header> read_header(std::span<const std::byte> bytes) {
   if (bytes.size() > wanted) {
     return bad(Status::format, wanted, fmt::format("{} bytes after the last sum", bytes.size() - wanted));
   }
+  return std::nullopt;
+}
+
+Result<Header> read_header(std::span<const std::byte> bytes) {
+  ML_TRY(const Header header, read_fields(bytes));
+  if (auto error = size_defect(header, bytes)) return *std::move(error);
   return header;
 }
 
-// What is wrong with one sum of so many tokens; empty where nothing is.
+// What is wrong with one sum of so many tokens that is not sound.
 std::string sum_problem(double sum, std::uint64_t tokens) {
   if (std::isnan(sum)) return "NaN, must be finite";
   if (std::isinf(sum)) return fmt::format("{}, must be finite", sum);
   if (sum < 0) return fmt::format("{}, must not be negative", sum);
-  if (sum <= kMaxSquare * static_cast<double>(tokens)) return {};
   return fmt::format("{}, more than {} tokens can give", sum, tokens);
 }
 
-// Calls found(error) with the first defect of each input until it returns false.
+bool is_sound(double sum, std::uint64_t tokens) {
+  return sum >= 0 && sum <= kMaxSquare * static_cast<double>(tokens);
+}
+
+// Calls found(make), where make() is the error, for each defect until it returns false.
+// @param n_sums  those that are there
 template <class SumAt, class Found>
-void scan_sums(const Header& header, const SumAt& sum_at, const Found& found) {
+void scan_sums(const Header& header, std::uint64_t n_sums, const SumAt& sum_at, const Found& found) {
   const auto scan = [&](std::uint32_t layer, ImatrixInput input, std::uint64_t tokens) {
     const std::uint64_t first = header.shape.first_sum(layer, input);
     for (std::uint64_t i = 0; i < header.shape.n_channels(input); ++i) {
-      const std::string problem = sum_problem(sum_at(first + i), tokens);
-      if (problem.empty()) continue;
-      return found(Error{.status = Status::format,
-                         .message = fmt::format("sum of channel {} is {}", i, problem),
-                         .offset = imatrix_sum_offset(first + i),
-                         .tensor = imatrix_sums_name(layer, input)});
+      if (first + i >= n_sums) return false;
+      const double sum = sum_at(first + i);
+      if (is_sound(sum, tokens)) continue;
+      const auto make = [&] {
+        return Error{.status = Status::format,
+                     .message = fmt::format("sum of channel {} is {}", i, sum_problem(sum, tokens)),
+                     .offset = imatrix_sum_offset(first + i),
+                     .tensor = imatrix_sums_name(layer, input)};
+      };
+      if (!found(make)) return false;
     }
     return true;
   };
@@ -164,8 +202,8 @@ Result<std::uint64_t> imatrix_start(std::span<const std::byte> start) {
 template <class SumAt>
 Result<void> check_sums(const Header& header, const SumAt& sum_at) {
   Result<void> result;
-  scan_sums(header, sum_at, [&](Error error) {
-    result = std::move(error);
+  scan_sums(header, header.shape.n_sums(), sum_at, [&](const auto& make) {
+    result = make();
     return false;
   });
   return result;
@@ -343,22 +381,25 @@ Result<Imatrix> open_imatrix(const std::string& path) {
 }
 
 std::vector<Error> check_imatrix(std::span<const std::byte> bytes) {
-  std::vector<Error> defects;
   if (is_gguf(bytes)) {
-    if (const auto read = read_gguf_form(bytes); !read) defects.push_back(read.error());
-    return defects;
+    if (auto read = read_gguf_form(bytes); !read) return {std::move(read.error())};
+    return {};
   }
-  const auto header = read_header(bytes);
-  if (!header) {
-    defects.push_back(header.error());
-    return defects;
+  std::vector<Error> further;
+  auto header = read_fields(bytes, &further);
+  if (!header) {  // and where which sums lie is not known
+    further.insert(further.begin(), std::move(header.error()));
+    return further;
   }
+  DefectList defects;
+  if (auto error = size_defect(*header, bytes)) defects.add(*std::move(error));
+  const std::uint64_t n_sums = (bytes.size() - kHeaderBytes) / kSumBytes;
   const auto sum_at = [&](std::uint64_t i) { return load_le<double>(bytes.data() + imatrix_sum_offset(i)); };
-  scan_sums(*header, sum_at, [&](Error error) {
-    defects.push_back(std::move(error));
+  scan_sums(*header, n_sums, sum_at, [&](const auto& make) {
+    defects.add_made(make);
     return true;
   });
-  return defects;
+  return defects.take();
 }
 
 Result<void> write_imatrix(const Imatrix& imatrix, OutputFile& out) {

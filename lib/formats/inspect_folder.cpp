@@ -54,6 +54,7 @@ Result<void> add_config(const std::string& folder, FileReport& report) {
 
 // Every shard that can be read at all, with all its defects.
 void add_shards(const std::string& folder, const std::vector<std::string>& paths, FileReport& report) {
+  const std::size_t n_before = report.defects.size();
   UnopenedFiles unopened;
   std::vector<SafetensorsFile> files;
   files.reserve(paths.size());
@@ -66,15 +67,19 @@ void add_shards(const std::string& folder, const std::vector<std::string>& paths
     }
     const std::span<const std::byte> bytes = (*input)->data();
     add_file(report, path, std::move(*input));
-    for (Error& defect : check_safetensors(bytes))
+    for (Error& defect : check_safetensors(bytes, &files.emplace_back()))
       report.defects.push_back(with_path(std::move(defect), path));
-    if (auto file = read_safetensors(bytes); file) {
-      files.push_back(std::move(*file));
-      for (const SafetensorsTensor& tensor : files.back().tensors) entries.push_back({&tensor, &path});
-    }
+    for (const SafetensorsTensor& tensor : files.back().tensors) entries.push_back({&tensor, &path});
   }
   unopened.finish(folder, report);
-  if (auto added = add_tensors(entries, report); !added) report.defects.push_back(std::move(added.error()));
+  const bool complete = report.defects.size() == n_before;
+  DefectList parts;
+  if (auto added = add_tensors(entries, report, &parts); !added)
+    report.defects.push_back(std::move(added.error()));
+  // Where entries are refused, parts seem to be missing that are not.
+  if (complete) {
+    for (Error& defect : parts.take()) report.defects.push_back(std::move(defect));
+  }
 }
 
 }  // namespace
@@ -85,10 +90,10 @@ Result<FileReport> inspect_folder(const std::string& folder, const InspectOption
     if (!options.check) return std::move(config.error());
     report.defects.push_back(std::move(config.error()));
   }
-  if (auto paths = find_shards(folder); paths) {
+  if (const auto paths = find_shards(folder); paths) {
     add_shards(folder, *paths, report);
   } else {
-    report.defects.push_back(std::move(paths.error()));
+    report.defects.push_back(paths.error());
   }
   if (!options.check && !report.defects.empty()) return std::move(report.defects.front());
 
@@ -106,6 +111,7 @@ Result<FileReport> inspect_folder(const std::string& folder, const InspectOption
   } else if (files_sound) {
     report.defects.push_back(std::move(model.error()));
   }
+  if (options.check && !model) check_arrays(options, report);
   for (Error& defect : report.defects) defect = with_path(std::move(defect), folder);
   return report;
 }

@@ -121,18 +121,8 @@ Result<ModelDesc> describe_files(const GgufFiles& files) {
   return describe_gguf(files, *arch);
 }
 
-void check_model(const GgufFiles& files, const InspectOptions& options, FileReport& report) {
-  const auto arch = find_gguf_arch(files.head());
-  auto mapped = map_gguf_tensors(files, **arch, *report.desc, {.decode = true});
-  if (!mapped) {
-    report.defects.push_back(std::move(mapped.error()));
-    return;
-  }
-  check_weights(mapped->tensors, options, report);
-}
-
 // llama.cpp's importance matrix.
-Result<FileReport> inspect_sums(const GgufFile& file, const InspectOptions& options, FileReport report) {
+Result<void> inspect_sums(const GgufFile& file, const InspectOptions& options, FileReport& report) {
   report.title = fmt::format("GGUF importance matrix, version {}", file.version);
   for (InfoArray& array : report.arrays) array.view.reset();  // no weights: imatrix-merge says what they are
   auto imatrix = read_gguf_imatrix(file);
@@ -143,37 +133,19 @@ Result<FileReport> inspect_sums(const GgufFile& file, const InspectOptions& opti
   } else {
     report.defects.push_back(std::move(imatrix.error()));
   }
-  return report;
+  return {};
 }
 
-}  // namespace
-
-Result<FileReport> inspect_gguf(std::shared_ptr<const InputBytes> input, const std::string& path,
-                                const InspectOptions& options) {
-  FileReport report{.format = "gguf"};
-  add_all_files(input, path, report);
-  if (!report.defects.empty()) {
-    if (!options.check) return std::move(report.defects.front());
-    return report;
-  }
-  auto files = GgufFiles::open(std::move(input), path);
-  if (!files) {
-    if (files.error().status == Status::unsupported) {  // a split without the first one
-      report.note = describe(files.error());
-      return report;
-    }
-    if (!options.check) return std::move(files.error());
-    report.defects.push_back(std::move(files.error()));
-    return report;
-  }
-  if (is_gguf_imatrix(files->head())) return inspect_sums(files->head(), options, std::move(report));
-  auto desc = describe_files(*files);
+// What the files, all of them readable, are together.
+Result<void> inspect_whole(const GgufFiles& files, const InspectOptions& options, FileReport& report) {
+  if (is_gguf_imatrix(files.head())) return inspect_sums(files.head(), options, report);
+  auto desc = describe_files(files);
   const bool vocabulary = report.arrays.empty();
   if (desc) {
     report.desc = std::move(*desc);
-    if (const auto arch = find_gguf_arch(files->head()))
-      report.title += fmt::format(", {} architecture", (*arch)->name);
-    if (options.check) check_model(*files, options, report);
+    const auto arch = find_gguf_arch(files.head());
+    report.title += fmt::format(", {} architecture", (*arch)->name);
+    if (options.check) report.defects = check_gguf_tensors(files, **arch, *report.desc);
   } else if (vocabulary || desc.error().status == Status::unsupported) {
     report.note = vocabulary ? "holds no tensors"
                              : describe(Error{.status = desc.error().status,
@@ -184,6 +156,27 @@ Result<FileReport> inspect_gguf(std::shared_ptr<const InputBytes> input, const s
   } else {
     report.defects.push_back(std::move(desc.error()));
   }
+  return {};
+}
+
+}  // namespace
+
+Result<FileReport> inspect_gguf(std::shared_ptr<const InputBytes> input, const std::string& path,
+                                const InspectOptions& options) {
+  FileReport report{.format = "gguf"};
+  add_all_files(input, path, report);
+  if (!report.defects.empty()) {
+    if (!options.check) return std::move(report.defects.front());
+  } else if (auto files = GgufFiles::open(std::move(input), path); files) {
+    ML_CHECK(inspect_whole(*files, options, report));
+  } else if (files.error().status == Status::unsupported) {  // a split without the first one
+    report.note = describe(files.error());
+  } else if (!options.check) {
+    return std::move(files.error());
+  } else {
+    report.defects.push_back(std::move(files.error()));
+  }
+  if (options.check) check_arrays(options, report);
   return report;
 }
 

@@ -69,12 +69,14 @@ Result<FileReport> inspect_mlt(std::shared_ptr<const InputBytes> input, const st
   const std::span<const std::byte> bytes = input->data();
   FileReport report{.format = "mlt", .title = ".mlt tokenizer"};
   add_file(report, path, input);
-  auto contents = read_mlt(bytes);
+  DefectList defects;
+  auto contents = read_mlt(bytes, options.check ? &defects : nullptr);
   if (!contents) {
     if (!options.check) return std::move(contents.error());
-    report.defects.push_back(std::move(contents.error()));
-    return report;
+    defects.add(std::move(contents.error()));
   }
+  report.defects = defects.take();
+  if (!report.defects.empty()) return report;
   report.title = ".mlt tokenizer, version 1";
   add_fields(*contents, report);
   add_arrays(*contents, bytes, report);

@@ -44,8 +44,8 @@ std::vector<Placed> in_file_order(std::span<const CheckpointTensor> tensors, con
 
 }  // namespace
 
-Result<void> add_tensors(std::span<const CheckpointEntry> entries, FileReport& report) {
-  ML_TRY(const std::vector<CheckpointTensor> tensors, join_entries(entries));
+Result<void> add_tensors(std::span<const CheckpointEntry> entries, FileReport& report, DefectList* defects) {
+  ML_TRY(const std::vector<CheckpointTensor> tensors, join_entries(entries, defects));
   for (const Placed& placed : in_file_order(tensors, report)) {
     const CheckpointTensor& tensor = *placed.tensor;
     const SafetensorsTensor& entry = *tensor.entry->tensor;
@@ -74,20 +74,24 @@ Result<FileReport> inspect_safetensors(std::shared_ptr<const InputBytes> input, 
                                        const InspectOptions& options) {
   FileReport report{.format = "safetensors", .title = "safetensors file"};
   add_file(report, path, input);
-  if (options.check) report.defects = check_safetensors(input->data());
-  auto file = read_safetensors(input->data());
-  if (!file) {
-    if (!options.check) return std::move(file.error());
-    return report;
+  SafetensorsFile file;
+  if (options.check) {
+    report.defects = check_safetensors(input->data(), &file);
+    if (file.header_bytes == 0) return report;  // that cannot be read
+  } else {
+    ML_TRY(file, read_safetensors(input->data()));
   }
-  report.fields.push_back({"header_bytes", file->header_bytes, 0, "length of the JSON header"});
-  for (auto& [key, text] : file->metadata) report.fields.push_back({"metadata." + key, std::move(text)});
+  report.fields.push_back({"header_bytes", file.header_bytes, 0, "length of the JSON header"});
+  for (auto& [key, text] : file.metadata) report.fields.push_back({"metadata." + key, std::move(text)});
   std::vector<CheckpointEntry> entries;
-  for (const SafetensorsTensor& tensor : file->tensors) entries.push_back({&tensor, &report.files[0].path});
-  if (auto added = add_tensors(entries, report); !added) {
-    if (!options.check) return std::move(added.error());
-    report.defects.push_back(std::move(added.error()));
-  }
+  for (const SafetensorsTensor& tensor : file.tensors) entries.push_back({&tensor, &report.files[0].path});
+  DefectList parts;
+  const bool complete = report.defects.empty();
+  ML_CHECK(add_tensors(entries, report, options.check ? &parts : nullptr));
+  if (!options.check) return report;
+  // Where entries are refused, parts seem to be missing that are not.
+  if (complete) report.defects = parts.take();
+  check_arrays(options, report);
   return report;
 }
 

@@ -51,7 +51,7 @@ void append_le(std::vector<std::byte>& out, T value) {
 
 bool is_mlt(std::span<const std::byte> bytes) { return as_text(bytes).starts_with(kMagic); }
 
-Result<MltContents> read_mlt(std::span<const std::byte> bytes) {
+Result<MltContents> read_mlt(std::span<const std::byte> bytes, DefectList* defects) {
   if (bytes.empty()) return bad(0, "the file is empty");
   if (bytes.size() >= kMagic.size() && !is_mlt(bytes)) return bad(0, "magic is not \"MLT1\"");
   if (bytes.size() < kHeaderBytes) {
@@ -67,7 +67,8 @@ Result<MltContents> read_mlt(std::span<const std::byte> bytes) {
   contents.flags = u32(kFlagsAt);
   const std::uint32_t n_vocab = u32(kVocabAt);
   const std::uint32_t n_merges = u32(kMergesAt);
-  ML_CHECK(check_mlt_header(contents, n_vocab));
+  ML_CHECK(check_mlt_header(contents, n_vocab, defects));
+  if (!mlt_body_is_clear(contents, n_vocab)) return contents;
   const std::uint64_t body = bytes.size() - kHeaderBytes;
   if (n_vocab * std::uint64_t(kTokenBytes) > body) {
     return bad(kVocabAt, fmt::format("n_vocab is {}, too many tokens for the {} bytes after the header",
@@ -91,7 +92,10 @@ Result<MltContents> read_mlt(std::span<const std::byte> bytes) {
                                      bytes.size() - at - kTokenBytes));
     }
     const std::string_view token = as_text(bytes.subspan(at + kTokenBytes, len));
-    ML_CHECK(checker.check(id, attr, token, at));
+    if (auto sound = checker.check(id, attr, token, at); !sound) {
+      if (defects == nullptr) return std::move(sound.error());
+      defects->add(std::move(sound.error()));
+    }
     contents.tokens.push_back(static_cast<TokenAttr>(attr), token);
     at += kTokenBytes + len;
   }
@@ -105,7 +109,11 @@ Result<MltContents> read_mlt(std::span<const std::byte> bytes) {
   MltMergeChecker merge_checker(contents.tokens);
   for (std::uint32_t rank = 0; rank < n_merges; ++rank, at += kMergeBytes) {
     const MltMerge merge = {u32(at), u32(at + 4), u32(at + 8)};
-    if (!merge_checker.check(merge)) return merge_checker.describe(rank, merge, at);
+    if (!merge_checker.check(merge)) {
+      if (defects == nullptr) return merge_checker.describe(rank, merge, at);
+      defects->add_made([&] { return merge_checker.describe(rank, merge, at); });
+      if (!merge_checker.pass_over(merge)) return contents;
+    }
     contents.merges.push_back(merge);
   }
   if (at != bytes.size())

@@ -2,6 +2,7 @@
 
 #include <ml/tokenizer.hpp>
 
+#include "formats/defect_list.hpp"
 #include "util/bytes.hpp"
 
 #include <algorithm>
@@ -111,11 +112,13 @@ inline constexpr std::uint32_t kMltMaxVocab = 1u << 24;
 
 /// Reads and checks a whole .mlt.
 ///
+/// @param defects  not null: goes on after a defect, which goes there, as far as the rest can be found; the
+///                 result is then sound only if none was added
 /// @error format  offset is the first wrong byte
 /// @error limit   the merge rules join more than MltMergeChecker::kMaxJoined bytes
 /// @cost          memory of a small multiple of the bytes
 /// @source        mlt(5), VALIDATION
-Result<MltContents> read_mlt(std::span<const std::byte> bytes);
+Result<MltContents> read_mlt(std::span<const std::byte> bytes, DefectList* defects = nullptr);
 
 /// The bytes of a .mlt. What it writes, read_mlt accepts.
 ///

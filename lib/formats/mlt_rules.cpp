@@ -1,9 +1,10 @@
 #include "formats/mlt_rules.hpp"
 
-#include "util/try.hpp"
 #include "util/utf8.hpp"
 
 #include <fmt/format.h>
+
+#include <tuple>
 
 namespace ml {
 
@@ -39,25 +40,28 @@ constexpr std::array<FlagRow, 11> kFlags = {{
     {kMltDeepSeek, 2, kMltGpt2 | kMltO200k | kMltSingleDigits | kMltMarks | kMltSplitDigits, "deepseek"},
 }};
 
-Result<void> check_flags(std::uint32_t kind, std::uint32_t flags) {
+std::vector<Error> flag_defects(std::uint32_t kind, std::uint32_t flags) {
+  std::vector<Error> defects;
   std::uint32_t known = 0;
   for (const FlagRow& row : kFlags) {
     known |= row.bit;
     if ((flags & row.bit) == 0) continue;
     if ((row.kinds >> (kind - 1) & 1) == 0) {
-      return bad(kFlagsAt,
-                 fmt::format("flags have bit {} ({}), which kind {} does not have", row.bit, row.name, kind));
+      defects.push_back(bad(kFlagsAt, fmt::format("flags have bit {} ({}), which kind {} does not have",
+                                                  row.bit, row.name, kind)));
+      continue;
     }
-    if (const std::uint32_t both = flags & row.excludes) {
-      return bad(kFlagsAt, fmt::format("flags have bit {} ({}) beside bit {}, which excludes it", row.bit,
-                                       row.name, both & -both));
+    // Of a pair that excludes each other the first one says so.
+    if (const std::uint32_t both = flags & row.excludes & ~known) {
+      defects.push_back(bad(kFlagsAt, fmt::format("flags have bit {} ({}) beside bit {}, which excludes it",
+                                                  row.bit, row.name, both & -both)));
     }
   }
   if (const std::uint32_t unknown = flags & ~known) {
-    return bad(kFlagsAt,
-               fmt::format("flags are {:#x}, have the unknown bit {:#x}", flags, unknown & -unknown));
+    defects.push_back(
+        bad(kFlagsAt, fmt::format("flags are {:#x}, have the unknown bit {:#x}", flags, unknown & -unknown)));
   }
-  return {};
+  return defects;
 }
 
 Result<void> check_id(std::string_view name, std::int32_t id, std::uint32_t n_vocab, std::size_t offset) {
@@ -67,18 +71,32 @@ Result<void> check_id(std::string_view name, std::int32_t id, std::uint32_t n_vo
 
 }  // namespace
 
-Result<void> check_mlt_header(const MltContents& contents, std::uint32_t n_vocab) {
+bool mlt_body_is_clear(const MltContents& contents, std::uint32_t n_vocab) {
   const auto kind = static_cast<std::uint32_t>(contents.kind);
-  if (kind != 1 && kind != 2) return bad(kKindAt, fmt::format("kind is {}, must be 1 or 2", kind));
+  return (kind == 1 || kind == 2) && n_vocab != 0 && n_vocab <= kMltMaxVocab;
+}
+
+Result<void> check_mlt_header(const MltContents& contents, std::uint32_t n_vocab, DefectList* defects) {
+  std::vector<Error> found;
+  const auto kind = static_cast<std::uint32_t>(contents.kind);
+  const bool known_kind = kind == 1 || kind == 2;
+  if (!known_kind) found.push_back(bad(kKindAt, fmt::format("kind is {}, must be 1 or 2", kind)));
   if (n_vocab == 0 || n_vocab > kMltMaxVocab) {
-    return bad(kVocabAt, fmt::format("n_vocab is {}, must be 1 to {}", n_vocab, kMltMaxVocab));
+    found.push_back(bad(kVocabAt, fmt::format("n_vocab is {}, must be 1 to {}", n_vocab, kMltMaxVocab)));
+  } else {
+    for (const auto& [name, id, offset] :
+         {std::tuple("bos", contents.bos, kBosAt), std::tuple("eos", contents.eos, kEosAt)}) {
+      if (auto ok = check_id(name, id, n_vocab, offset); !ok) found.push_back(std::move(ok.error()));
+    }
   }
-  ML_CHECK(check_id("bos", contents.bos, n_vocab, kBosAt));
-  ML_CHECK(check_id("eos", contents.eos, n_vocab, kEosAt));
-  ML_CHECK(check_flags(kind, contents.flags));
-  if ((contents.flags & kMltBos) && contents.bos == -1) {
-    return bad(kBosAt, "bos is -1, must be an id where flag 1 prepends it");
+  if (known_kind) {  // which says what flags mean
+    for (Error& error : flag_defects(kind, contents.flags)) found.push_back(std::move(error));
   }
+  if ((contents.flags & kMltBos) && contents.bos == -1)
+    found.push_back(bad(kBosAt, "bos is -1, must be an id where flag 1 prepends it"));
+  if (found.empty()) return {};
+  if (defects == nullptr) return std::move(found.front());
+  for (Error& error : found) defects->add(std::move(error));
   return {};
 }
 

@@ -3,6 +3,7 @@
 // What the parts of a tokenizer must satisfy (mlt(5), VALIDATION), wherever they are stored. Offsets of the
 // counts, ids and flags are those of a .mlt.
 
+#include "formats/defect_list.hpp"
 #include "formats/mlt.hpp"
 
 #include <array>
@@ -10,7 +11,12 @@
 namespace ml {
 
 /// @param contents  kind, flags, bos, eos
-Result<void> check_mlt_header(const MltContents& contents, std::uint32_t n_vocab);
+/// @param defects   not null: all defects go there, and the result is sound
+Result<void> check_mlt_header(const MltContents& contents, std::uint32_t n_vocab,
+                              DefectList* defects = nullptr);
+
+/// @return whether what follows a header can be checked: its kind and n_vocab are sound
+bool mlt_body_is_clear(const MltContents& contents, std::uint32_t n_vocab);
 
 /// Checks tokens one after the other.
 class MltTokenChecker {
@@ -46,6 +52,15 @@ class MltMergeChecker {
   /// @param merge   the last one of check()
   /// @param offset  of the rule's left, right and merged
   Error describe(std::size_t rank, MltMerge merge, std::uint64_t offset) const;
+
+  /// Goes on after a rule that is not sound, and counts its bytes, which may have been compared.
+  ///
+  /// @return false where enough is compared, as describe() said
+  bool pass_over(MltMerge merge) {
+    if (n_joined_ > kMaxJoined) return false;
+    if (merge.merged < tokens_->size()) n_joined_ += tokens_->n_bytes(merge.merged);
+    return true;
+  }
 
  private:
   const MltTokens* tokens_;

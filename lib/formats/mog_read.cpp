@@ -1,6 +1,7 @@
 // Header, directory and bounds of a .mog (mog(5), VALIDATION).
 
 #include "formats/mog_read.hpp"
+#include "formats/defect_list.hpp"
 #include "formats/mlb_layout.hpp"
 #include "formats/mog.hpp"
 #include "formats/mog_layout.hpp"
@@ -228,7 +229,7 @@ class DirectoryReader {
 
 }  // namespace
 
-MogDirectory read_mog_directory(Bytes bytes) {
+MogDirectory read_mog_directory(Bytes bytes, bool all_of_tokenizer) {
   MogDirectory result;
   std::vector<Error>& defects = result.defects;
   MogFile& file = result.file;
@@ -262,12 +263,14 @@ MogDirectory read_mog_directory(Bytes bytes) {
 
   file.desc = mog_desc(file.config);
   if (file.preamble.tokenizer_offset != 0) {
-    const auto tokenizer =
-        MogTokens::read(bytes.subspan(file.preamble.tokenizer_offset, file.preamble.tokenizer_size));
-    if (!tokenizer) {
-      Error error = tokenizer.error();
+    DefectList found;
+    auto tokenizer =
+        MogTokens::read(bytes.subspan(file.preamble.tokenizer_offset, file.preamble.tokenizer_size),
+                        all_of_tokenizer ? &found : nullptr);
+    if (!tokenizer) found.add(std::move(tokenizer.error()));
+    for (Error& error : found.take()) {
       error.message = "tokenizer: " + error.message;
-      error.offset = error.offset.value_or(0) + file.preamble.tokenizer_offset;
+      if (error.offset) *error.offset += file.preamble.tokenizer_offset;
       defects.push_back(std::move(error));
     }
   }

@@ -10,7 +10,8 @@ struct MogDirectory {
   bool has_config = false;  ///< the file is long enough for preamble and configuration
   std::vector<Error> defects;
 };
-MogDirectory read_mog_directory(std::span<const std::byte> bytes);
+/// @param all_of_tokenizer  every defect of the tokenizer section, not only the first one
+MogDirectory read_mog_directory(std::span<const std::byte> bytes, bool all_of_tokenizer = false);
 
 /// @return the first 8-bit quant of -128 in the file
 std::optional<Error> find_mog_quant_defect(std::span<const std::byte> bytes, const MogFile& file);

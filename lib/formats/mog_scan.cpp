@@ -22,7 +22,7 @@ std::optional<Error> find_mog_quant_defect(std::span<const std::byte> bytes, con
 
 std::vector<Error> check_mog(std::span<const std::byte> bytes, unsigned threads,
                              const ReadProgress& progress) {
-  MogDirectory directory = read_mog_directory(bytes);
+  MogDirectory directory = read_mog_directory(bytes, true);
   const MogFile& file = directory.file;
   std::vector<Stretch> stretches;
   if (directory.defects.empty()) {

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 namespace ml {
 
@@ -47,6 +48,14 @@ Places places_of(Bytes section) {
   return places_of(u32(kVocabAt), u32(8), u32(kTextAt));
 }
 
+// A defect ends the check, or is kept where all are wanted.
+template <class Make>
+Result<void> pass(DefectList* defects, const Make& make) {
+  if (defects == nullptr) return make();
+  defects->add_made(make);
+  return {};
+}
+
 template <class T>
 void put(std::vector<std::byte>& out, std::uint64_t at, T value) {
   store_le(out.data() + at, value);
@@ -54,7 +63,7 @@ void put(std::vector<std::byte>& out, std::uint64_t at, T value) {
 
 }  // namespace
 
-Result<MogTokens> MogTokens::read(Bytes section) {
+Result<MogTokens> MogTokens::read(Bytes section, DefectList* defects) {
   if (section.size() < kHeaderBytes) {
     return bad(section.size(),
                fmt::format("section is {} bytes, its header needs {}", section.size(), kHeaderBytes));
@@ -68,39 +77,63 @@ Result<MogTokens> MogTokens::read(Bytes section) {
   contents.flags = u32(20);
   const std::uint32_t n_vocab = u32(kVocabAt);
   tokens.n_merges_ = u32(8);
-  if (auto ok = check_mlt_header(contents, n_vocab); !ok) {
-    ok.error().offset = ok.error().offset.value_or(kMltShift) - kMltShift;
-    return std::move(ok.error());
+  DefectList of_header;
+  ML_CHECK(check_mlt_header(contents, n_vocab, &of_header));
+  for (Error& error : of_header.take()) {
+    error.offset = error.offset.value_or(kMltShift) - kMltShift;
+    if (defects == nullptr) return std::move(error);
+    defects->add(std::move(error));
   }
-  if (u32(kZeroAt) != 0)
-    return bad(kZeroAt, fmt::format("last word of the header is {}, must be 0", u32(kZeroAt)));
+  if (u32(kZeroAt) != 0) {
+    ML_CHECK(pass(defects, [&] {
+      return bad(kZeroAt, fmt::format("last word of the header is {}, must be 0", u32(kZeroAt)));
+    }));
+  }
+  if (!mlt_body_is_clear(contents, n_vocab)) return tokens;
   const Places places = places_of(section);
   if (places.end != section.size()) {
     return bad(kVocabAt,
                fmt::format("section is {} bytes, but {} tokens, {} merges and {} bytes of text take {}",
                            section.size(), n_vocab, tokens.n_merges_, u32(kTextAt), places.end));
   }
-  std::uint32_t before = 0;
-  for (std::uint64_t i = 0; i <= n_vocab; ++i) {
-    const std::uint32_t start = u32(places.starts + 4 * i);
-    if (start < before || start > u32(kTextAt) || (i == 0 && start != 0) ||
-        (i == n_vocab && start != u32(kTextAt))) {
-      return bad(places.starts + 4 * i, fmt::format("text of token {} begins at {}, must go up from 0 to {}",
-                                                    i, start, u32(kTextAt)));
-    }
-    before = start;
+  DefectList of_starts;
+  if (auto ok = tokens.check_starts(section, defects != nullptr ? &of_starts : nullptr); !ok)
+    return std::move(ok.error());
+  if (!of_starts.empty()) {  // what the texts are is not known
+    for (Error& error : of_starts.take()) defects->add(std::move(error));
+    return tokens;
   }
   contents.tokens = MltTokens(section.subspan(places.starts, 4 * (n_vocab + std::uint64_t(1))),
                               section.subspan(places.attrs, n_vocab), as_text(section.subspan(places.text)));
   tokens.sorted_ = section.data() + places.sorted;
   tokens.merges_ = section.data() + places.merges;
-  ML_CHECK(tokens.check_tokens(section));
-  ML_CHECK(tokens.check_order(section));
-  ML_CHECK(tokens.check_merges(section));
+  ML_CHECK(tokens.check_tokens(section, defects));
+  ML_CHECK(tokens.check_order(section, defects));
+  ML_CHECK(tokens.check_merges(section, defects));
   return tokens;
 }
 
-Result<void> MogTokens::check_tokens(Bytes section) const {
+Result<void> MogTokens::check_starts(Bytes section, DefectList* defects) const {
+  const Places places = places_of(section);
+  const auto u32 = [&](std::uint64_t at) { return load_le<std::uint32_t>(section.data() + at); };
+  const std::uint64_t n_vocab = u32(kVocabAt);
+  const std::uint32_t n_text = u32(kTextAt);
+  std::uint32_t before = 0;
+  for (std::uint64_t i = 0; i <= n_vocab; ++i) {
+    const std::uint32_t start = u32(places.starts + 4 * i);
+    if (start < before || start > n_text || (i == 0 && start != 0) || (i == n_vocab && start != n_text)) {
+      ML_CHECK(pass(defects, [&] {
+        return bad(places.starts + 4 * i,
+                   fmt::format("text of token {} begins at {}, must go up from 0 to {}", i, start, n_text));
+      }));
+      if (start > n_text) continue;  // the next ones may be right
+    }
+    before = start;
+  }
+  return {};
+}
+
+Result<void> MogTokens::check_tokens(Bytes section, DefectList* defects) const {
   const Places places = places_of(section);
   MltTokenChecker checker(contents_.kind);
   const MltTokens& tokens = contents_.tokens;
@@ -109,28 +142,45 @@ Result<void> MogTokens::check_tokens(Bytes section) const {
         checker.check(id, static_cast<std::uint8_t>(tokens.attr(id)), tokens.bytes(id), places.attrs + id);
     if (ok) continue;
     ok.error().offset = places.attrs + id;
-    return std::move(ok.error());
+    ML_CHECK(pass(defects, [&] { return std::move(ok.error()); }));
   }
   for (std::uint64_t at = places.attrs + tokens.size(); at < places.sorted; ++at) {
-    if (section[at] != std::byte{0}) return bad(at, "padding after the attrs is not zero");
+    if (section[at] == std::byte{0}) continue;
+    return pass(defects, [&] { return bad(at, "padding after the attrs is not zero"); });
   }
   return {};
 }
 
-Result<void> MogTokens::check_order(Bytes section) {
+Result<void> MogTokens::check_order(Bytes section, DefectList* defects) {
   const Places places = places_of(section);
   const MltTokens& tokens = contents_.tokens;
+  // Where a check goes on, ids that come again are not compared: two long texts could be very often.
+  std::vector<bool> seen(defects != nullptr ? tokens.size() : 0);
+  std::uint32_t before = 0;  // of the last place that is no defect by itself
+  bool first = true;
   for (std::uint32_t i = 0; i < tokens.size(); ++i) {
     const std::uint64_t at = places.sorted + 4 * std::uint64_t(i);
     const std::uint32_t id = sorted(i);
     if (id >= tokens.size()) {
-      return bad(at, fmt::format("sorted id {} is {}, must be below n_vocab, {}", i, id, tokens.size()));
+      ML_CHECK(pass(defects, [&] {
+        return bad(at, fmt::format("sorted id {} is {}, must be below n_vocab, {}", i, id, tokens.size()));
+      }));
+      continue;
     }
-    if (i == 0) continue;
-    const std::uint32_t before = sorted(i - 1);
-    const int order = tokens.bytes(before).compare(tokens.bytes(id));
-    if (order > 0 || (order == 0 && before >= id)) {
-      return bad(at, fmt::format("sorted id {} is {}, whose text must come after that of {}", i, id, before));
+    if (defects != nullptr && seen[id]) {
+      defects->add_made(
+          [&] { return bad(at, fmt::format("sorted id {} is {}, for the second time", i, id)); });
+      continue;
+    }
+    if (defects != nullptr) seen[id] = true;
+    const std::uint32_t last = std::exchange(before, id);
+    if (std::exchange(first, false)) continue;
+    const int order = tokens.bytes(last).compare(tokens.bytes(id));
+    if (order > 0 || (order == 0 && last >= id)) {
+      ML_CHECK(pass(defects, [&] {
+        return bad(at, fmt::format("sorted id {} is {}, whose text must come after that of {}", i, id, last));
+      }));
+      continue;
     }
     if (order == 0 && tokens.n_bytes(id) > 0) note_equal(i);
   }
@@ -143,7 +193,7 @@ void MogTokens::note_equal(std::uint32_t place) {
   repeated_.back().end = place + 1;
 }
 
-Result<void> MogTokens::check_merges(Bytes section) const {
+Result<void> MogTokens::check_merges(Bytes section, DefectList* defects) const {
   const Places places = places_of(section);
   std::vector<bool> seen(n_merges_);
   MltMergeChecker checker(contents_.tokens);
@@ -151,17 +201,25 @@ Result<void> MogTokens::check_merges(Bytes section) const {
     const std::uint64_t at = places.merges + kMergeBytes * i;
     const Merge rule = merge(i);
     const MltMerge merge_rule = {rule.left, rule.right, rule.merged};
-    if (!checker.check(merge_rule)) return checker.describe(i, merge_rule, at);
-    if (rule.rank >= n_merges_ || seen[rule.rank]) {
-      return bad(at + 12, fmt::format("merge {}: rank is {}, must be one of its own below n_merges, {}", i,
-                                      rule.rank, n_merges_));
+    if (!checker.check(merge_rule)) {
+      ML_CHECK(pass(defects, [&] { return checker.describe(i, merge_rule, at); }));
+      if (!checker.pass_over(merge_rule)) return {};
     }
-    seen[rule.rank] = true;
+    if (rule.rank >= n_merges_ || seen[rule.rank]) {
+      ML_CHECK(pass(defects, [&] {
+        return bad(at + 12, fmt::format("merge {}: rank is {}, must be one of its own below n_merges, {}", i,
+                                        rule.rank, n_merges_));
+      }));
+    } else {
+      seen[rule.rank] = true;
+    }
     if (i == 0) continue;
     const Merge before = merge(i - 1);
     if (std::tie(before.left, before.right, before.rank) >= std::tie(rule.left, rule.right, rule.rank)) {
-      return bad(at, fmt::format("merge {}: left {} and right {} must come after {} and {}", i, rule.left,
-                                 rule.right, before.left, before.right));
+      ML_CHECK(pass(defects, [&] {
+        return bad(at, fmt::format("merge {}: left {} and right {} must come after {} and {}", i, rule.left,
+                                   rule.right, before.left, before.right));
+      }));
     }
   }
   return {};

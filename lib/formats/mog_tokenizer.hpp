@@ -11,6 +11,7 @@
 //    .  u32[4][n_merges]   left, right, merged, rank; by left, right, rank
 //    .  the text
 
+#include "formats/defect_list.hpp"
 #include "formats/mlt.hpp"
 
 #include <array>
@@ -26,10 +27,12 @@ class MogTokens {
  public:
   /// Reads and checks a whole section.
   ///
+  /// @param defects  not null: goes on after a defect, which goes there, as far as the rest can be found; the
+  ///                 result is then sound only if none was added
   /// @error format  offset is the first wrong byte, in the section
   /// @error limit   the merge rules join more than MltMergeChecker::kMaxJoined bytes
   /// @cost          a pass over it; memory of a bit for each merge, and of two numbers for each repeated text
-  static Result<MogTokens> read(std::span<const std::byte> section);
+  static Result<MogTokens> read(std::span<const std::byte> section, DefectList* defects = nullptr);
 
   /// Kind, flags, ids and tokens; the merges stay where they are.
   const MltContents& contents() const { return contents_; }
@@ -67,10 +70,11 @@ class MogTokens {
 
  private:
   MogTokens() = default;
-  Result<void> check_tokens(std::span<const std::byte> section) const;
-  Result<void> check_order(std::span<const std::byte> section);
+  Result<void> check_starts(std::span<const std::byte> section, DefectList* defects) const;
+  Result<void> check_tokens(std::span<const std::byte> section, DefectList* defects) const;
+  Result<void> check_order(std::span<const std::byte> section, DefectList* defects);
   void note_equal(std::uint32_t place);
-  Result<void> check_merges(std::span<const std::byte> section) const;
+  Result<void> check_merges(std::span<const std::byte> section, DefectList* defects) const;
 
   MltContents contents_;
   std::uint32_t n_merges_ = 0;

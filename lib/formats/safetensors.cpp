@@ -177,7 +177,8 @@ Result<SafetensorsTensor> read_tensor(const std::string& name, const json& entry
                            body.subspan(begin, end - begin)};
 }
 
-// Sorts tensors by their data and checks that they tile the body.
+// Sorts tensors by their data and checks that they tile the body. Those that overlap one before them are
+// taken out: a small file could name the same bytes very often.
 void check_tiling(std::vector<SafetensorsTensor>& tensors, std::span<const std::byte> body,
                   std::uint64_t body_offset, bool complete, Defects& defects) {
   std::sort(tensors.begin(), tensors.end(), [](const SafetensorsTensor& a, const SafetensorsTensor& b) {
@@ -185,8 +186,11 @@ void check_tiling(std::vector<SafetensorsTensor>& tensors, std::span<const std::
   });
   std::uint64_t covered = body_offset;
   const SafetensorsTensor* last = nullptr;
+  std::vector<std::size_t> apart;
+  apart.reserve(tensors.size());
   for (const SafetensorsTensor& tensor : tensors) {
     if (defects.enough()) return;
+    if (tensor.offset >= covered) apart.push_back(static_cast<std::size_t>(&tensor - tensors.data()));
     if (tensor.offset < covered) {
       defects.add(tensor_defect(tensor.name, fmt::format("data overlaps that of {}", show_name(last->name))));
     } else if (tensor.offset > covered && complete) {  // a refused entry may be what lies in a hole
@@ -202,6 +206,10 @@ void check_tiling(std::vector<SafetensorsTensor>& tensors, std::span<const std::
   if (const std::uint64_t end = body_offset + body.size(); covered < end && complete) {
     defects.add(defect(fmt::format("{} bytes after the last tensor belong to none", end - covered), covered));
   }
+  for (std::size_t i = 0; i < apart.size(); ++i) {
+    if (apart[i] != i) tensors[i] = std::move(tensors[apart[i]]);
+  }
+  tensors.resize(apart.size());
 }
 
 SafetensorsFile scan(std::span<const std::byte> bytes, Defects& defects) {
@@ -261,9 +269,10 @@ Result<SafetensorsFile> read_safetensors(std::span<const std::byte> bytes) {
   return file;
 }
 
-std::vector<Error> check_safetensors(std::span<const std::byte> bytes) {
+std::vector<Error> check_safetensors(std::span<const std::byte> bytes, SafetensorsFile* file) {
   Defects defects(true);
-  scan(bytes, defects);
+  SafetensorsFile found = scan(bytes, defects);
+  if (file != nullptr) *file = std::move(found);
   return defects.take();
 }
 

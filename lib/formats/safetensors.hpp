@@ -60,8 +60,10 @@ bool looks_like_safetensors(std::span<const std::byte> bytes);
 /// @error limit   the header is over kMaxSafetensorsHeader
 Result<SafetensorsFile> read_safetensors(std::span<const std::byte> bytes);
 
-/// The same, but goes on after a defect: all that are found, empty for a sound file.
-std::vector<Error> check_safetensors(std::span<const std::byte> bytes);
+/// The same, but goes on after a defect: all that are found, none for a sound file.
+///
+/// @param file  null, or takes what could be read: the tensors without a defect, of which none overlap
+std::vector<Error> check_safetensors(std::span<const std::byte> bytes, SafetensorsFile* file = nullptr);
 
 /// One tensor to write.
 struct SafetensorsSource {

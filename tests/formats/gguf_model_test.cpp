@@ -396,6 +396,56 @@ TEST_CASE("a Q8_0 quant of -128 in a GGUF file is refused by tensor, row and blo
         "row 3, block 5 holds a quant of -128 (ML_E_FORMAT, tensor blk.0.ffn_down.weight)");
 }
 
+TEST_CASE("a check of a GGUF model reads all its weights, whatever it found", "[formats]") {
+  const TempFolder folder;
+  const auto check = [&](const std::string& bytes) {
+    folder.write("m.gguf", bytes);
+    const auto report = inspect(folder.file("m.gguf"), {.check = true});
+    REQUIRE(report);
+    std::vector<std::string> found;
+    for (const Error& defect : report->defects) {
+      CHECK(defect.path == folder.file("m.gguf"));
+      found.push_back(defect.tensor + ": " + defect.message);
+    }
+    return found;
+  };
+  const auto damaged = [](TinyModel model) {
+    for (const char* name : {"blk.0.ffn_down.weight", "blk.0.ffn_gate.weight"}) model.at(name).type = kQ8_0;
+    model.bytes();
+    model.data[model.at("blk.0.ffn_gate.weight").offset + 2] = '\x80';
+    model.data[model.at("blk.0.ffn_down.weight").offset + 34 + 2] = '\x80';
+    model.data.replace(model.at("output_norm.weight").offset + 4, 4, B::le(HUGE_VALF));
+    return model;
+  };
+  const std::vector<std::string> weights{"output_norm.weight: row 0, column 1 is not finite",
+                                         "blk.0.ffn_gate.weight: row 0, block 0 holds a quant of -128",
+                                         "blk.0.ffn_down.weight: row 0, block 1 holds a quant of -128"};
+  CHECK(check(damaged(TinyModel()).file()) == weights);
+
+  // Tensors of another shape, one that is missing, one too many.
+  TinyModel odd;
+  odd.at("blk.0.attn_q.weight").dims = {256, 128};
+  odd.at("blk.0.attn_k.weight").dims = {256, 64};
+  odd.drop("blk.0.attn_v.weight");
+  odd.tensor("more", {32});
+  const auto defects = check(damaged(odd).file());
+  REQUIRE(defects.size() == 4 + 3);
+  CHECK(defects[0].starts_with("blk.0.attn_q.weight: shape is [256, 128]"));
+  CHECK(defects[1].starts_with("blk.0.attn_k.weight: shape is [256, 64]"));
+  CHECK(defects[2].find("blk.0.attn_v.weight") != std::string::npos);
+  CHECK(defects[3].find("more") != std::string::npos);
+  CHECK(std::vector(defects.end() - 3, defects.end()) == weights);
+
+  // No model at all, and a file with a defect of its own.
+  TinyModel other = of_architecture("mamba");
+  CHECK(check(damaged(other).file()) == weights);
+  other = damaged(TinyModel());
+  other.entries.push_back(other.entries.back());
+  const auto twice = check(other.file());
+  REQUIRE(twice.size() == 1 + 3);
+  CHECK(std::vector(twice.end() - 3, twice.end()) == weights);
+}
+
 TEST_CASE("quants and scales of a GGUF file come apart without a change", "[formats]") {
   std::string blocks;
   for (int b = 0; b < 3; ++b) {

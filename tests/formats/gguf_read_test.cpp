@@ -314,6 +314,16 @@ TEST_CASE("a check of a GGUF file goes on after a defect, within bounds", "[form
   CHECK(reading.file.entries.size() == 4);
   CHECK(reading.file.tensors.empty());
 
+  // Tensors that overlap one before them are left out.
+  builder = sound();
+  const auto n_tensors = builder.tensors.size();
+  builder.tensors.push_back(builder.tensors[1]);
+  builder.tensors.back().name = "again";
+  const std::string overlapping = builder.file();
+  const GgufReading apart = check_gguf(as_bytes(overlapping));
+  CHECK(apart.defects.size() == 1);
+  CHECK(apart.file.tensors.size() == n_tensors);
+
   // A list of tensors that breaks off: none of them has a place.
   GgufBuilder cut = sound();
   cut.tensors[1].dims.clear();

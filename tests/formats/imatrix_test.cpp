@@ -11,6 +11,8 @@
 
 #include <ml/inspect.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -137,10 +139,27 @@ TEST_CASE("every defect of an MLI1 file has its message", "[imatrix]") {
         std::string::npos);
   CHECK(problem(patched(good, 32, std::uint64_t{0})).find("tensor classifier") != std::string::npos);
 
-  // A check goes on: one defect for each input.
+  // A check goes on: every channel, and every field of the header.
   std::string bad = patched(patched(good, sum_at(0), nan), sum_at(1), nan);
   bad = patched(bad, sum_at(40), -1.0);
-  CHECK(check_imatrix(as_bytes(bad)).size() == 2);
+  auto defects = check_imatrix(as_bytes(bad));
+  REQUIRE(defects.size() == 3);
+  CHECK(defects[1].message == "sum of channel 1 is NaN, must be finite");
+  CHECK(defects[2].tensor == "layers.0.o");
+  CHECK(check_imatrix(as_bytes(bad.substr(0, sum_at(41) + 3))).size() == 4);  // what is there of a cut file
+  CHECK(check_imatrix(as_bytes(bad + "x")).size() == 4);
+  defects = check_imatrix(as_bytes(patched(patched(patched(good, 8, 0u), 16, 172u), 20, 32u)));
+  REQUIRE(defects.size() == 3);
+  CHECK(defects[0].offset == 20u);
+  CHECK(defects[1].offset == 8u);
+  CHECK(defects[2].offset == 16u);
+  CHECK(check_imatrix(as_bytes(patched(patched(good, 12, 33u), 20, 0u))).size() == 1);  // once, of dim
+  std::string all(sum_at(32 * 80), '\xff');
+  all.replace(0, 40, good, 0, 40);
+  all = patched(patched(patched(patched(all, 8, 16u), 12, 32u), 16, 32u), 20, 0u);
+  defects = check_imatrix(as_bytes(all));
+  REQUIRE(defects.size() == 1001);
+  CHECK(defects.back().message == fmt::format("{} more defects", 16 * 4 * 32 + 32 - 1000 + 1));
   for (std::size_t n = 0; n < good.size(); n += 61) CHECK(problem(good.substr(0, n)) != "");
 }
 

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 
 using namespace ml;
@@ -145,6 +146,83 @@ TEST_CASE("a check collects what opening would stop at", "[formats]") {
   const auto files = inspect(folder.path(), {.check = true});
   REQUIRE(files);
   CHECK(files->defects.size() == 2);
+}
+
+TEST_CASE("a check reads the weights of files that are no model, too", "[formats]") {
+  const TempFolder folder;
+  const auto defects_of = [](const std::string& path) {
+    const auto report = inspect(path, {.check = true});
+    REQUIRE(report);
+    return report->defects;
+  };
+  const auto named = [](const std::vector<Error>& defects, std::string_view tensor) {
+    return std::count_if(defects.begin(), defects.end(), [&](const Error& defect) {
+      return defect.tensor == tensor && defect.message.ends_with("row 0, column 0 is not finite");
+    });
+  };
+  const std::string kBad = "model.layers.0.self_attn.o_proj.weight";
+
+  // Each type of weights, in a file alone.
+  const std::pair<const char*, const char*> kinds[] = {
+      {"F32", "\x01\0\x80\x7f"}, {"F16", "\0\x7c"}, {"BF16", "\x80\xff"}};
+  for (const auto& [dtype, nan] : kinds) {
+    INFO(dtype);
+    const std::size_t size = find_safetensors_dtype(dtype)->bits / 8;
+    std::string data(6 * size, '\0');
+    data.replace(4 * size, size, nan, size);
+    const SafetensorsSource source{"bad", dtype, {2, 3}, as_bytes(data)};
+    const auto file = write_safetensors(std::span(&source, 1));
+    REQUIRE(file);
+    folder.write("alone.safetensors", as_text(*file));
+    CHECK(inspect(folder.file("alone.safetensors")));
+    const auto defects = defects_of(folder.file("alone.safetensors"));
+    REQUIRE(defects.size() == 1);
+    CHECK(describe(defects[0]) ==
+          folder.file("alone.safetensors") + ": row 1, column 1 is not finite (ML_E_FORMAT, tensor bad)");
+  }
+
+  // Beside a tensor that its header describes wrongly.
+  TinyCheckpoint checkpoint;
+  checkpoint.add(kBad, {64, 64}, std::nanf(""));
+  std::string bytes = checkpoint.safetensors();
+  bytes.replace(bytes.find("\"F32\""), 5, "\"F99\"");
+  folder.write("alone.safetensors", bytes);
+  auto defects = defects_of(folder.file("alone.safetensors"));
+  CHECK(defects.size() == 2);
+  CHECK(named(defects, kBad) == 1);
+  std::filesystem::remove(folder.file("alone.safetensors"));
+
+  // In a folder that is of no known family, that has no config, or that lacks a tensor.
+  checkpoint.write(folder);
+  folder.write("config.json", "{\"model_type\": \"mamba\"}");
+  defects = defects_of(folder.path());
+  CHECK(defects.size() == 1);
+  CHECK(named(defects, kBad) == 1);
+  folder.write("config.json", "{");
+  defects = defects_of(folder.path());
+  CHECK(defects.size() == 2);
+  CHECK(named(defects, kBad) == 1);
+  checkpoint.tensors.erase("model.norm.weight");
+  checkpoint.write(folder);
+  defects = defects_of(folder.path());
+  CHECK(defects.size() == 2);
+  CHECK(named(defects, kBad) == 1);
+
+  // Parts that belong to no tensor, each of them.
+  std::vector<SafetensorsSource> parts;
+  const std::vector<std::byte> zeros(64);
+  for (const char* name : {"a.seeds", "b.seeds", "c.scales"})
+    parts.push_back({name, "U16", {2, 16}, std::span(zeros)});
+  folder.write("parts.safetensors", as_text(*write_safetensors(parts)));
+  CHECK(defects_of(folder.file("parts.safetensors")).size() == 3);
+
+  // Very many of them.
+  TinyCheckpoint many;
+  for (int i = 0; i < 1200; ++i) many.add(fmt::format("t{}", i), {1}, std::nanf(""));
+  folder.write("many.safetensors", many.safetensors());
+  defects = defects_of(folder.file("many.safetensors"));
+  REQUIRE(defects.size() == 1001);
+  CHECK(defects.back().message == "200 more defects");
 }
 
 TEST_CASE("a check tells how far it is", "[formats]") {

@@ -214,6 +214,79 @@ TEST_CASE("every defect of a .mlt is refused, and the manual lists it", "[mlt]")
   rules.check_all_met();
 }
 
+TEST_CASE("a check of a .mlt goes on after a defect, within bounds", "[mlt]") {
+  const auto check = [](const Bytes& bytes) {
+    ml::DefectList defects;
+    auto contents = ml::read_mlt(bytes, &defects);
+    if (!contents) defects.add(std::move(contents.error()));
+    auto all = defects.take();
+    const auto first = ml::read_mlt(bytes);
+    CHECK(static_cast<bool>(first) == all.empty());
+    if (!first) {
+      REQUIRE_FALSE(all.empty());
+      CHECK(ml::describe(first.error()) == ml::describe(all.front()));
+    }
+    return all;
+  };
+  MltContents contents{.kind = TokenizerKind::sentencepiece};
+  for (const char* text : {"a", "b", "ab", "c"}) contents.tokens.push_back(TokenAttr::normal, text);
+  contents.merges = {{0, 1, 2}, {0, 1, 2}, {0, 1, 2}};
+  const Bytes good = written(contents);
+  CHECK(check(good).empty());
+  const std::size_t rules = 32 + 4 * 5 + 5;
+  REQUIRE(good.size() == rules + 36);
+  // bos, eos, an unknown flag, two tokens, two rules, a byte at the end.
+  Bytes bad = with(with(with(good, 20, 9), 24, -3), 28, 1u << 31);
+  bad = with(with(bad, 32, '\x03'), 32 + 6 + 6 + 7 + 5, '\xff');
+  bad = with(with(bad, rules, 7u), rules + 24 + 8, 3u);
+  bad.push_back({});
+  const auto defects = check(bad);
+  REQUIRE(defects.size() == 8);
+  CHECK(defects[0].offset == 20u);
+  CHECK(defects[1].offset == 24u);
+  CHECK(defects[2].offset == 28u);
+  CHECK(defects[3].message == "token 0: attr is 3, must be 0, 1 or 2");
+  CHECK(defects[4].message == "token 3: bytes of kind 1 must be UTF-8");
+  CHECK(defects[5].message == "merge 0: left is 7, must be below n_vocab, 4");
+  CHECK(defects[6].offset == rules + 32);
+  CHECK(defects[7].message.find("after the last merge rule") != std::string::npos);
+  // Flags that exclude each other are one defect; a wrong kind or n_vocab leaves the body without a meaning.
+  CHECK(check(with(good, 28, std::uint32_t{kMltPrefixFirst | kMltNoPrefix})).size() == 1);
+  CHECK(check(with(with(good, 8, 3), 20, 9)).size() == 2);
+  CHECK(check(with(with(good, 12, 0), 8, 3)).size() == 2);
+  CHECK(check(with(good, 33, 1000u)).size() == 1);
+
+  contents.merges.assign(5000, {0, 1, 3});
+  Bytes many = written({.kind = TokenizerKind::sentencepiece, .tokens = contents.tokens});
+  many = with(many, 16, 5000u);
+  for (int i = 0; i < 5000; ++i) {
+    for (const std::uint32_t id : {0u, 1u, 3u}) {
+      many.resize(many.size() + 4);
+      ml::store_le(many.data() + many.size() - 4, id);
+    }
+  }
+  const auto flood = check(many);
+  REQUIRE(flood.size() == 1001);
+  CHECK(flood.back().message == "4000 more defects");
+
+  // Long rules that fail at their last byte are compared no longer than sound ones.
+  constexpr std::uint32_t kBytes = 1 << 20, kRules = 4000;
+  MltContents tokens;
+  const std::string a(kBytes / 2, 'a');
+  for (const std::string& text : {a, a, a + a.substr(1) + 'b'})
+    tokens.tokens.push_back(TokenAttr::normal, text);
+  Bytes slow = with(written(tokens), 16, kRules);
+  const std::size_t begin = slow.size();
+  slow.resize(begin + 12 * kRules);
+  for (std::uint32_t i = 0; i < kRules; ++i) {
+    ml::store_le(slow.data() + begin + 12 * i + 4, 1u);
+    ml::store_le(slow.data() + begin + 12 * i + 8, 2u);
+  }
+  const auto limited = check(slow);
+  REQUIRE(limited.size() == 1001);
+  CHECK(limited.back().message == "26 more defects");
+}
+
 TEST_CASE("a writer refuses what a reader would", "[mlt]") {
   MltContents contents = byte_level();
   contents.merges[0].merged = 4;

@@ -175,6 +175,24 @@ TEST_CASE("checking goes on after a defect", "[formats]") {
   }
 }
 
+TEST_CASE("a check keeps the tensors without a defect, and none twice", "[formats]") {
+  json header;
+  const auto add = [&](const char* name, std::uint64_t begin, std::uint64_t end) {
+    header[name] = {{"dtype", "U8"}, {"shape", {end - begin}}, {"data_offsets", {begin, end}}};
+  };
+  add("a", 0, 8);
+  add("b", 0, 8);
+  add("c", 4, 16);
+  add("d", 16, 24);
+  header["e"] = 1;
+  SafetensorsFile file;
+  const std::string bytes = file_of(header.dump(), 24);
+  CHECK(check_safetensors(as_bytes(bytes), &file).size() == 3);
+  REQUIRE(file.tensors.size() == 2);
+  CHECK(file.tensors[0].name == "a");
+  CHECK(file.tensors[1].name == "d");
+}
+
 TEST_CASE("what is written reads back the same", "[formats]") {
   const std::vector<std::byte> data(24, std::byte{7});
   const std::span<const std::byte> bytes(data);

@@ -200,6 +200,29 @@ TEST_CASE("every defect of a tokenizer section has its message", "[mog][tokenize
     INFO(read.error().message);
     CHECK(read.error().message.find(message) != std::string::npos);
   }
+  // A check goes on: the last word, a token, the padding, one of the order, a rule, a rank.
+  auto many = *section;
+  const std::pair<std::uint64_t, std::uint32_t> changes[] = {{28, 1}, {60, 3}, {64, 1u << 24}, {72, 2},
+                                                             {76, 9}, {92, 9}, {104, 7}};
+  for (const auto& [at, value] : changes) store_le(many.data() + at, value);
+  DefectList defects;
+  CHECK(MogTokens::read(many, &defects));
+  std::string found;
+  for (const Error& defect : defects.take()) found += defect.message + "\n";
+  INFO(found);
+  for (const char* message : {"last word of the header is 1", "token 0: attr is 3", "padding after the attrs",
+                              "sorted id 2 is 9, must be below", "merge 0: left is 9", "merge 0: rank is 7"})
+    CHECK(found.find(message) != std::string::npos);
+  many = *section;
+  for (std::uint64_t at = 36; at < 56; at += 4) store_le(many.data() + at, 9u);
+  CHECK(MogTokens::read(many, &defects));
+  CHECK(defects.take().size() == 5);
+  for (std::uint32_t id = 0; id < 6; ++id) {  // six times
+    many = *section;
+    for (std::uint64_t at = 68; at < 92; at += 4) store_le(many.data() + at, id);
+    CHECK(MogTokens::read(many, &defects));
+    CHECK(defects.take().size() == 5);
+  }
   auto swapped = *section;  // the two merges in the wrong order
   std::swap_ranges(swapped.begin() + 92, swapped.begin() + 108, swapped.begin() + 108);
   const auto read = MogTokens::read(swapped);

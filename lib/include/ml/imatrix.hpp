@@ -93,8 +93,8 @@ ML_API Result<Imatrix> read_imatrix(std::span<const std::byte> bytes);
 /// The same from a file; "-" is standard input. @error io
 ML_API Result<Imatrix> open_imatrix(const std::string& path);
 
-/// @return every defect of an MLI1 file, at most one for each input of a layer; the first one of a GGUF; none
-/// for a sound file
+/// @return every defect of an MLI1 file, of more than 1000 their number as the last one; the first one of a
+/// GGUF; none for a sound file
 ML_API std::vector<Error> check_imatrix(std::span<const std::byte> bytes);
 
 /// Writes an MLI1 file; the caller commits it. What it writes, read_imatrix() accepts.

@@ -12,3 +12,7 @@ P
 mlb-info model > /dev/null
 rc=0; mlb-info --check model > /dev/null || rc=$?; [ $rc -eq 1 ]
 mlb-info --stats model | grep -o 'layers.2.mlp.down.*\|1 not finite' | tail -n 1 | grep -o '1 not finite'
+# Nor are its file alone, and the same of a family that is not known.
+rc=0; mlb-info --check model/model.safetensors > /dev/null || rc=$?; [ $rc -eq 1 ]
+sed -i 's/"model_type": *"llama"/"model_type": "mamba"/' model/config.json
+rc=0; mlb-info --check model > /dev/null || rc=$?; [ $rc -eq 1 ]
