@@ -244,8 +244,7 @@ class ML_API Model {
   /// quantized are copied: their scales stand between their quants).
   ///
   /// @param path        a .mlb, .mog or .gguf file (the first of its splits), a model folder or its
-  /// config.json;
-  ///                    "-" reads standard input into memory
+  ///                    config.json; "-" reads standard input into memory
   /// @return            the model; its views stay valid while it or a copy lives
   /// @error io          cannot open or read; os_errno says why
   /// @error format      bytes break the format; offset is the first wrong byte
