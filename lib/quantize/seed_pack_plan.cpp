@@ -226,6 +226,7 @@ std::filesystem::path place_of(const std::string& path) {
 }
 
 // Work files among a model's would be taken for shards; a folder made in the output would stand in its way.
+// No input has the path "".
 Result<void> check_work(const std::string& input, const std::string& output, const std::string& work) {
   if (work.empty()) return {};
   const auto refuse = [&](const char* message) {
@@ -233,7 +234,7 @@ Result<void> check_work(const std::string& input, const std::string& output, con
   };
   const std::filesystem::path place = place_of(work);
   const std::filesystem::path out = place_of(output);
-  if (place == place_of(input)) return refuse("work folder and input are the same");
+  if (!input.empty() && place == place_of(input)) return refuse("work folder and input are the same");
   if (place == out) return refuse("work folder and output are the same");
   if (std::mismatch(out.begin(), out.end(), place.begin(), place.end()).first == out.end())
     return refuse("work folder is in the output");
@@ -282,11 +283,10 @@ Result<PackPlan> make_pack_plan(const std::string& input, const std::string& out
                                 const SeedPackOptions& options) {
   ML_CHECK(check_options(options));
   std::error_code error;
-  if (options.piped == nullptr) {
-    if (std::filesystem::equivalent(input, output, error))
-      return Error{.status = Status::arg, .message = "output and input are the same", .path = output};
-    ML_CHECK(check_work(input, output, options.work));
-  }
+  const bool piped = options.piped != nullptr;  // then "-" is no path
+  if (!piped && std::filesystem::equivalent(input, output, error))
+    return Error{.status = Status::arg, .message = "output and input are the same", .path = output};
+  ML_CHECK(check_work(piped ? "" : input, output, options.work));
   PackPlan plan;
   ML_CHECK(open_input(input, options.piped, plan));
   ML_CHECK(find_sources(options, plan));

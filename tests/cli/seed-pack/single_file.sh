@@ -18,6 +18,7 @@ fails - < /dev/null
 fails <(echo text)
 fails <(head -c 100000 plain.safetensors)
 fails /dev/zero
+fails - --work out < plain.safetensors
 fails - --imatrix missing < plain.safetensors
 fails <(cat plain.safetensors) --to-mla 512 --calibrate missing
 rc=0; seed-pack -q -f - -o plain.safetensors < plain.safetensors 2>> messages || rc=$?; [ $rc -eq 1 ]
