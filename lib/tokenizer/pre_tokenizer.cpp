@@ -33,7 +33,7 @@ spans::Find ascii_spans_for(spans::Pattern pattern, [[maybe_unused]] Target targ
     target = fastest;
   }
   if (target == Target::avx512) return spans::avx512_table.find[pattern];
-  if (target == Target::avx2) return spans::avx2_table.find[pattern];
+  if (target == Target::avx2 || target == Target::avxvnni) return spans::avx2_table.find[pattern];
 #endif
   return nullptr;
 }
