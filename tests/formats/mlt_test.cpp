@@ -251,7 +251,7 @@ TEST_CASE("a check of a .mlt goes on after a defect, within bounds", "[mlt]") {
   CHECK(defects[6].offset == rules + 32);
   CHECK(defects[7].message.find("after the last merge rule") != std::string::npos);
   // Flags that exclude each other are one defect; a wrong kind or n_vocab leaves the body without a meaning.
-  CHECK(check(with(good, 28, std::uint32_t{kMltPrefixFirst | kMltNoPrefix})).size() == 1);
+  CHECK(check(with(good, 28, std::uint32_t{ml::kMltPrefixFirst | ml::kMltNoPrefix})).size() == 1);
   CHECK(check(with(with(good, 8, 3), 20, 9)).size() == 2);
   CHECK(check(with(with(good, 12, 0), 8, 3)).size() == 2);
   CHECK(check(with(good, 33, 1000u)).size() == 1);
